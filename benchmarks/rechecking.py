@@ -24,7 +24,7 @@ from typing import Any
 from rag.errors import IngestError
 from rag.ingest.chunking import get_chunker
 from rag.ingest.diff import page_diff
-from rag.ingest.loader import Read
+from rag.ingest.loader import LoadedPage
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import web_source
 from rag.models.sparse import SparseEncoder
@@ -99,7 +99,7 @@ def _read_all(ingestor: Ingestor, site: SiteServer, paths: Sequence[str]) -> tup
     return rows, time.perf_counter() - began
 
 
-def _read(ingestor: Ingestor, url: str) -> Read | None:
+def _read(ingestor: Ingestor, url: str) -> LoadedPage | None:
     existing = ingestor.library.stored_pages([url_hash(url)]).get(url_hash(url))
     try:
         return ingestor.read(web_source(url), _quiet, known=existing)

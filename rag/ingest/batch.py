@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from rag.errors import RagError
-from rag.ingest.duplicates import MAX_GROUP, Settling
-from rag.ingest.loader import Read
-from rag.ingest.pipeline import Ingestor, label
+from rag.ingest.duplicates import MAX_GROUP, StoreRequest
+from rag.ingest.loader import LoadedPage
+from rag.ingest.pipeline import Ingestor, with_source_name
 from rag.ingest.readahead import Limits, ReadAhead, ReadResult, delay_before
 from rag.ingest.results import existing_result, failure, result
 from rag.ingest.sources import Source, unique_sources
@@ -86,7 +86,7 @@ class _Batch:
 
     def run(self, positions: Sequence[int]) -> Iterator[Entry]:
         """Read and prepare pages in other threads; store them in this one as they become ready."""
-        ahead: ReadAhead[Read] = ReadAhead(_LIMITS)
+        ahead: ReadAhead[LoadedPage] = ReadAhead(_LIMITS)
         waiting = deque(positions)
         remaining = len(positions)
         try:
@@ -101,11 +101,11 @@ class _Batch:
         finally:
             ahead.close()
 
-    def _read(self, source: Source) -> Read:
+    def _read(self, source: Source) -> LoadedPage:
         """Read a source, retrying after temporary failures, and prepare it for storing."""
         return self._ingestor.prepare(self._fetch(source), _ignore_stage, decision=self._decision)
 
-    def _fetch(self, source: Source) -> Read:
+    def _fetch(self, source: Source) -> LoadedPage:
         tries = 0
         while True:
             try:
@@ -117,26 +117,28 @@ class _Batch:
                     raise
                 time.sleep(delay)
 
-    def _finish(self, results: Sequence[ReadResult[Read]]) -> list[IngestResult]:
+    def _finish(self, results: Sequence[ReadResult[LoadedPage]]) -> list[IngestResult]:
         """Store pages; return the result of each item, in order."""
-        reads = [Settling(item.value, _ignore_stage, self._decision) for item in results if item.value is not None]
-        outcomes = iter(self._settle(reads))
+        requests = [
+            StoreRequest(item.value, _ignore_stage, self._decision) for item in results if item.value is not None
+        ]
+        outcomes = iter(self._store(requests))
         return [self._row(item, item.error or next(outcomes)) for item in results]
 
-    def _settle(self, reads: Sequence[Settling]) -> list[IngestResult | Exception]:
+    def _store(self, requests: Sequence[StoreRequest]) -> list[IngestResult | Exception]:
         try:
             with wait_limit(math.inf):
-                return [*self._ingestor.settle_all(reads)]
+                return [*self._ingestor.store_all(requests)]
         except Exception as error:
-            if len(reads) == 1:
+            if len(requests) == 1:
                 return [error]
-            log.exception("%d pages could not be taken in together", len(reads))
-            return [outcome for read in reads for outcome in self._settle([read])]
+            log.exception("%d pages could not be taken in together", len(requests))
+            return [outcome for request in requests for outcome in self._store([request])]
 
-    def _row(self, item: ReadResult[Read], outcome: IngestResult | Exception) -> IngestResult:
+    def _row(self, item: ReadResult[LoadedPage], outcome: IngestResult | Exception) -> IngestResult:
         source = self._sources[item.position]
         if isinstance(outcome, IngestResult):
-            return label(outcome, source, item.began)
+            return with_source_name(outcome, source, item.began)
         if isinstance(outcome, RagError):
             log.info("%s: %s", source.name[:200], outcome, exc_info=outcome.__cause__)
             return failure(source, outcome, time.monotonic() - item.began)

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
 
-from rag.ingest.loader import OnStage, Read
+from rag.ingest.loader import LoadedPage, OnStage
 from rag.patterns import lazy_regex
 from rag.store.duplicates import SIMILARITY_THRESHOLD, Signature, jaccard_similarity, sign
 from rag.types import Decision, Notice, Page, PageVersion
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 Lookup: TypeAlias = "Library | PrefetchedLookup"
 """Read access to the stored pages by URL and by text; pages are returned without their text."""
 
-ALIKE = 0.5
+SAME_PAGE_SIMILARITY = 0.5
 """Minimum similarity of the texts for two URLs to count as one page."""
-RELATED = 0.2
+SAME_UPLOAD_SIMILARITY = 0.2
 """Minimum similarity for an upload to be a new version of the document with its name."""
-_LIMIT = 3
+_MAX_SIMILAR_PAGES = 3
 """Maximum number of similar pages to compare with the new text of a stored page."""
 _PAGING = frozenset(["page", "p", "pg", "paged", "start", "offset", "from", "seite", "pn", "pageno", "page_no"])
 _PAGE_PATH = lazy_regex(r"/(?:page|p)[/-]?\d+/?$", re.IGNORECASE)
@@ -69,7 +69,7 @@ class Duplicate:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class StorageCheck:
     """The objection to storing a page, if any, given a user's decision and the library's `change_token`."""
 
     objection: Notice | Duplicate | None
@@ -91,19 +91,19 @@ def find_duplicate(library: Lookup, page: Page, *, moved_to: str = "", canonical
     return next(_find_similar(library, page), None)
 
 
-def with_own_name(library: Lookup, read: Read) -> Read:
+def with_unique_name(library: Lookup, loaded: LoadedPage) -> LoadedPage:
     """Return the upload, with a number added to its name if that belongs to a different document."""
-    page = read.page
-    while read.source.is_upload and (other := library.stored_pages([page.url_hash]).get(page.url_hash)):
+    page = loaded.page
+    while loaded.source.is_upload and (other := library.stored_pages([page.url_hash]).get(page.url_hash)):
         if (
             other.text_hash == page.text_hash
-            or jaccard_similarity(library.texts([other.url_hash])[other.url_hash], page.text) >= RELATED
+            or jaccard_similarity(library.texts([other.url_hash])[other.url_hash], page.text) >= SAME_UPLOAD_SIMILARITY
         ):
             break
         name, _, number = page.url.partition("?")
         url = f"{name}?{int(number or 1) + 1}"
         page = replace(page, url=url, url_hash=url_hash(url))
-    return read if page is read.page else replace(read, page=page)
+    return loaded if page is loaded.page else replace(loaded, page=page)
 
 
 def _find_similar(library: Lookup, page: Page) -> Iterator[Duplicate]:
@@ -122,8 +122,8 @@ def find_replacement(library: Lookup, before: Page, page: Page, final_url: str) 
     `page` is the page as just read, `final_url` its URL after redirects. Pages whose texts were similar before do not
     count, as they were added knowingly.
     """
-    for twin in (*_find_target(library, before, final_url), *islice(_find_similar(library, page), _LIMIT)):
-        if not _were_alike(library, before, twin.page):
+    for twin in (*_find_target(library, before, final_url), *islice(_find_similar(library, page), _MAX_SIMILAR_PAGES)):
+        if not _were_similar(library, before, twin.page):
             return twin
     return None
 
@@ -135,7 +135,7 @@ def _find_target(library: Lookup, before: Page, final_url: str) -> Iterator[Dupl
         yield Duplicate("now_elsewhere", other, False)
 
 
-def _were_alike(library: Lookup, page: Page, other: Page) -> bool:
+def _were_similar(library: Lookup, page: Page, other: Page) -> bool:
     """Return whether the two stored pages have or once had nearly the same text."""
     ours, theirs = library.versions(page.url_hash), library.versions(other.url_hash)
     if {version.text_hash for version in ours} & {version.text_hash for version in theirs}:
@@ -157,19 +157,19 @@ def _find_same_address(
 ) -> Duplicate | None:
     if moved_to and (other := existing.get(url_hash(moved_to))):
         return Duplicate("moved_address", other, True)
-    clues = [(page.url_hash, "alias_address", ALIKE)]
-    clues += [(url_hash(canonical), "canonical_alias", ALIKE)] if canonical else []
+    clues = [(page.url_hash, "alias_address", SAME_PAGE_SIMILARITY)]
+    clues += [(url_hash(canonical), "canonical_alias", SAME_PAGE_SIMILARITY)] if canonical else []
     claims = library.claimants([key for key, _, _ in clues])
     clues += [(url_hash(address), reason, SIMILARITY_THRESHOLD) for address, reason in twins.items()]
     candidates: list[tuple[Page, str, float]] = []
-    for key, reason, least in clues:
-        candidates += [(existing[key], reason, least)] if key in existing else []
+    for key, reason, minimum in clues:
+        candidates += [(existing[key], reason, minimum)] if key in existing else []
         ways = [(other, _can_be_replaced(other) and not canonical) for other in claims.get(key, [])]
-        candidates += [(other, "canonical_first" if way else reason, least) for other, way in ways]
+        candidates += [(other, "canonical_first" if way else reason, minimum) for other, way in ways]
     texts = library.texts([other.url_hash for other, _, _ in candidates])
-    for other, reason, least in candidates:
+    for other, reason, minimum in candidates:
         similarity = jaccard_similarity(texts.get(other.url_hash, ""), page.text)
-        if similarity >= least:
+        if similarity >= minimum:
             return Duplicate(reason, other, True, similarity)
     return None
 
@@ -239,21 +239,21 @@ def twin_addresses(url: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Settling:
+class StoreRequest:
     """A page that was read, with the other arguments of `Ingestor.settle`."""
 
-    read: Read
+    loaded: LoadedPage
     on_stage: OnStage
     decision: Decision = ""
     online: bool = False
 
 
-def independent_groups(settlings: Sequence[Settling]) -> Iterator[list[int]]:
+def independent_groups(requests: Sequence[StoreRequest]) -> Iterator[list[int]]:
     """Yield groups of positions, in order, to store together: new pages that cannot repeat each other."""
     group: list[int] = []
     seen: set[Hashable] = set()
-    for at, settling in enumerate(settlings):
-        identifiers = _identifiers(settling.read)
+    for at, request in enumerate(requests):
+        identifiers = _identifiers(request.loaded)
         if group and (not identifiers or identifiers & seen or len(group) == MAX_GROUP):
             yield group
             group, seen = [], set()
@@ -266,21 +266,25 @@ def independent_groups(settlings: Sequence[Settling]) -> Iterator[list[int]]:
         yield group
 
 
-def _identifiers(read: Read) -> set[Hashable]:
+def _identifiers(loaded: LoadedPage) -> set[Hashable]:
     """Return identifiers, one of which two pages share if they may be duplicates; none for a re-checked page."""
-    if read.known is not None:
+    if loaded.known is not None:
         return set()
-    names: set[Hashable] = {*_address_hashes(read)}
-    return names if read.source.kind == "import" else {*names, read.page.text_hash, *sign(read.page.text).bands.indices}
+    names: set[Hashable] = {*_address_hashes(loaded)}
+    return (
+        names
+        if loaded.source.kind == "import"
+        else {*names, loaded.page.text_hash, *sign(loaded.page.text).bands.indices}
+    )
 
 
-def _address_hashes(read: Read) -> list[str]:
+def _address_hashes(loaded: LoadedPage) -> list[str]:
     """Return the hashes of all URLs under which the page may be stored, its own first."""
-    own = read.page.url_hash
-    if read.source.kind == "import":
+    own = loaded.page.url_hash
+    if loaded.source.kind == "import":
         return [own]
-    url = read.page.url
-    others = (read.moved_to, check_canonical(read.canonical, url), *twin_addresses(url))
+    url = loaded.page.url
+    others = (loaded.moved_to, check_canonical(loaded.canonical, url), *twin_addresses(url))
     return [own, *(url_hash(address) for address in others if address)]
 
 
@@ -290,12 +294,12 @@ class PrefetchedLookup:
     Once it `is_stale`, and for anything that was not prefetched, the library itself is queried.
     """
 
-    def __init__(self, library: Library, reads: Sequence[Read]) -> None:
+    def __init__(self, library: Library, loaded_pages: Sequence[LoadedPage]) -> None:
         self.is_stale = False
         self._library = library
-        self._hashes = frozenset(name for read in reads for name in _address_hashes(read))
+        self._hashes = frozenset(name for loaded in loaded_pages for name in _address_hashes(loaded))
         self._resolved = library.resolve(list(self._hashes))
-        self._pages = [read.page for read in reads if read.source.kind != "import"]
+        self._pages = [loaded.page for loaded in loaded_pages if loaded.source.kind != "import"]
 
     @cached_property
     def _claims(self) -> dict[str, list[Page]]:

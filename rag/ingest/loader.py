@@ -18,17 +18,17 @@ from rag.web.media import media_type, parse_content_type
 from rag.web.url_key import split_url, strip_tracking
 
 if TYPE_CHECKING:
-    from rag.ingest.duplicates import Judged
+    from rag.ingest.duplicates import StorageCheck
 
 OnStage = Callable[[Stage], object]
 _SPARSE_BYTES = 8_000  # approximate size of a chunk's terms
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedChunks:
     """A page's chunks, and the inputs that determine them: title, hash of the text, recipe."""
 
-    made_of: tuple[str, str, str]
+    inputs: tuple[str, str, str]
     new: NewChunks
 
     @property
@@ -38,13 +38,13 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class LoadedPage:
     """The result of reading a source. `known` is the stored page in a re-check.
 
     `page` is the page with its text; it is `known` if the site reported no change (`not_modified`) or did not return
     the page (`error`). `links` are its links, if requested. `final_url` is its URL after redirects; `moved_to`
-    and `canonical` are other URLs of the page. `prepared` has its chunks and vectors once they are made, and `judged`
-    the objection to it at that time.
+    and `canonical` are other URLs of the page. `prepared` has its chunks and vectors once they are made, and
+    `storage_check` the objection to it at that time.
     """
 
     source: Source
@@ -57,8 +57,8 @@ class Read:
     final_url: str = ""
     moved_to: str = ""
     http_status: int = 200
-    prepared: Prepared | None = None
-    judged: Judged | None = None
+    prepared: PreparedChunks | None = None
+    storage_check: StorageCheck | None = None
 
     @property
     def canonical(self) -> str:
@@ -72,7 +72,7 @@ class Reader:
         self._fetcher = fetcher
         self._parser = parser
 
-    def read(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> Read:
+    def read(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> LoadedPage:
         """Read a source as described in `rag.ingest.pipeline.Ingestor.read`; `key` is its url_hash."""
         record = source.record
         if isinstance(record.get("text"), str):
@@ -92,16 +92,16 @@ class Reader:
         except IngestError as error:
             if known is None:
                 raise
-            return Read(source, known, known, error=error)
+            return LoadedPage(source, known, known, error=error)
 
-    def _read_web(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> Read:
+    def _read_web(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> LoadedPage:
         on_stage("fetching")
         # "Not modified" only helps if the stored text can be reused.
         is_reusable = known is not None and known.reading >= READING_VERSION and not links
         etag, last_modified = (known.etag, known.last_modified) if known and is_reusable else ("", "")
         fetched = self._fetcher.fetch(source.url, etag=etag, last_modified=last_modified)
         if fetched.status == 304 and known is not None:
-            return Read(source, known, known, not_modified=True, final_url=fetched.final_url, http_status=304)
+            return LoadedPage(source, known, known, not_modified=True, final_url=fetched.final_url, http_status=304)
         on_stage("reading")
         extracted = self._parser.parse(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
         addresses = self._links(fetched) if links else ()
@@ -117,12 +117,12 @@ class Reader:
 
 def _build(
     source: Source, key: str, known: Page | None, extracted: ExtractedDocument, fetched: FetchResult | None = None
-) -> Read:
+) -> LoadedPage:
     page = _build_page(source, key, extracted)
     if fetched is None:
-        return Read(source, page, known, extracted)
+        return LoadedPage(source, page, known, extracted)
     page = replace(page, etag=fetched.etag, last_modified=fetched.last_modified, checked_at=now())
-    return Read(
+    return LoadedPage(
         source,
         page,
         known,

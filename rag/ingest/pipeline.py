@@ -17,20 +17,20 @@ from rag.errors import IngestError, RagError
 from rag.ingest.chunking import Chunker, embedding_text, get_chunker
 from rag.ingest.duplicates import (
     Duplicate,
-    Judged,
     Lookup,
     PrefetchedLookup,
-    Settling,
+    StorageCheck,
+    StoreRequest,
     aliases_of,
     claim_of,
     find_duplicate,
     find_replacement,
     independent_groups,
     with_alias,
-    with_own_name,
+    with_unique_name,
     without_alias,
 )
-from rag.ingest.loader import OnStage, Prepared, Read, Reader
+from rag.ingest.loader import LoadedPage, OnStage, PreparedChunks, Reader
 from rag.ingest.results import (
     add_unread_pages,
     duplicate_result,
@@ -69,13 +69,13 @@ class _PendingCommit:
     """A page to be stored, and the function that turns the commit's result into the page's."""
 
     draft: Draft
-    told: Callable[[CommitResult], IngestResult]
+    to_result: Callable[[CommitResult], IngestResult]
 
 
 class Ingestor:
     """The pipeline into one library: each source is read, prepared and settled.
 
-    `read` and `prepare` may run in many threads at once, `settle` and `settle_all` in one.
+    `read` and `prepare` may run in many threads at once, `settle` and `store_all` in one.
     """
 
     def __init__(
@@ -98,7 +98,9 @@ class Ingestor:
         self._recipe = recipe_of(chunker)
         pool = ThreadPoolExecutor(1, "lookups")
         self._lookups: CallBatcher[str, Page | None] = CallBatcher(
-            self._resolve_batch, lambda batch: pool.submit(copy_context().run, _run_soon, batch), max_items=_BATCH
+            self._resolve_batch,
+            lambda batch: pool.submit(copy_context().run, _run_after_delay, batch),
+            max_items=_BATCH,
         )
 
     def with_chunker(self, name: str = "", maximum: float = 0) -> Ingestor:
@@ -127,59 +129,63 @@ class Ingestor:
         pages = self.library.resolve(url_hashes)
         return [pages.get(key) for key in url_hashes]
 
-    def read(self, source: Source, on_stage: OnStage, *, known: Page | None = None, links: bool = False) -> Read:
+    def read(self, source: Source, on_stage: OnStage, *, known: Page | None = None, links: bool = False) -> LoadedPage:
         """Read the source's page without storing it; `links` adds the links in it.
 
         With `known`, the stored page of this source, the request is conditional if possible, and a page that cannot be
-        fetched is returned as a `Read` with its error, for `settle` to record; without it, IngestError is raised.
+        fetched is returned as a `LoadedPage` with its error, for `settle` to record; without it, IngestError is raised.
         """
-        return with_own_name(self.library, self._reader.read(source, self.key(source), on_stage, known, links))
+        return with_unique_name(self.library, self._reader.read(source, self.key(source), on_stage, known, links))
 
-    def prepare(self, read: Read, on_stage: OnStage, *, decision: Decision = "") -> Read:
-        """Return `read` with its chunks and vectors, so that `settle` only has to store them.
+    def prepare(self, loaded: LoadedPage, on_stage: OnStage, *, decision: Decision = "") -> LoadedPage:
+        """Return `loaded` with its chunks and vectors, so that `settle` only has to store them.
 
         A page that would not be stored in the library's current state, or cannot be prepared, is returned unchanged:
         `settle` reports why.
         """
-        if decision == "skip" or read.error or read.not_modified:
-            return read
+        if decision == "skip" or loaded.error or loaded.not_modified:
+            return loaded
         change_token = self.library.change_token()
         try:
-            before = self.resolve((read.known or read.page).url_hash)
-            if before and before.url_hash != (read.known or read.page).url_hash:
+            before = self.resolve((loaded.known or loaded.page).url_hash)
+            if before and before.url_hash != (loaded.known or loaded.page).url_hash:
                 before = None
-            if read.known and before is None:
-                return read
-            objection = self._find_objection(read, before, decision, self.library)
-            read = replace(read, judged=Judged(objection, decision, change_token))
+            if loaded.known and before is None:
+                return loaded
+            objection = self._find_objection(loaded, before, decision, self.library)
+            loaded = replace(loaded, storage_check=StorageCheck(objection, decision, change_token))
             if isinstance(objection, Duplicate) and objection.is_replaceable:
-                return replace(read, prepared=self._prepare_chunks(read.page, objection.page, on_stage))
+                return replace(loaded, prepared=self._prepare_chunks(loaded.page, objection.page, on_stage))
             if isinstance(objection, Duplicate) and decision == "refresh":
                 before = objection.page
             elif objection:
-                return read
-            if before and self._is_current(before, read.page):
-                return read
-            return replace(read, prepared=self._prepare_chunks(read.page, before, on_stage))
+                return loaded
+            if before and self._is_current(before, loaded.page):
+                return loaded
+            return replace(loaded, prepared=self._prepare_chunks(loaded.page, before, on_stage))
         except RagError:
-            return read
+            return loaded
 
-    def settle(self, read: Read, on_stage: OnStage, *, decision: Decision = "", online: bool = False) -> IngestResult:
+    def settle(
+        self, loaded: LoadedPage, on_stage: OnStage, *, decision: Decision = "", online: bool = False
+    ) -> IngestResult:
         """Store a page that was read, or report why not; `decision` is the user's choice for it.
 
         `online` means that something else answered meanwhile, so a missing answer counts against the page. Raises
         RagError; anything of the page that was stored before stays.
         """
-        (outcome,) = self.settle_all([Settling(read, on_stage, decision, online)])
+        (outcome,) = self.store_all([StoreRequest(loaded, on_stage, decision, online)])
         if isinstance(outcome, RagError):
             raise outcome
         return outcome
 
-    def settle_all(self, items: Sequence[Settling]) -> list[IngestResult | RagError]:
+    def store_all(self, items: Sequence[StoreRequest]) -> list[IngestResult | RagError]:
         """Return what `settle` returns or raises for each, in order; new pages are looked up and stored together."""
         outcomes: dict[int, IngestResult | RagError] = {}
         for group in independent_groups(items):
-            lookup = PrefetchedLookup(self.library, [items[i].read for i in group]) if len(group) > 1 else self.library
+            lookup = (
+                PrefetchedLookup(self.library, [items[i].loaded for i in group]) if len(group) > 1 else self.library
+            )
             commits: dict[int, _PendingCommit] = {}
             for i in group:
                 outcome: IngestResult | RagError | _PendingCommit
@@ -200,7 +206,9 @@ class Ingestor:
         """Commit pages together or, if that fails, separately."""
         try:
             results = self.library.commit_all([commit.draft for commit in commits.values()]) if commits else []
-            return {at: commit.told(outcome) for (at, commit), outcome in zip(commits.items(), results, strict=True)}
+            return {
+                at: commit.to_result(outcome) for (at, commit), outcome in zip(commits.items(), results, strict=True)
+            }
         except RagError as error:
             if len(commits) == 1:
                 return dict.fromkeys(commits, error)
@@ -209,96 +217,98 @@ class Ingestor:
             outcomes |= self._commit_all({at: commit})
         return outcomes
 
-    def _decide(self, item: Settling, lookup: Lookup) -> IngestResult | _PendingCommit:
+    def _decide(self, item: StoreRequest, lookup: Lookup) -> IngestResult | _PendingCommit:
         """Decide about a page, given the stored pages in `lookup`: return its pending commit, else its result."""
-        decision, read = item.decision, with_own_name(lookup, item.read)
-        item = replace(item, read=read)
+        decision, loaded = item.decision, with_unique_name(lookup, item.loaded)
+        item = replace(item, loaded=loaded)
         if decision == "skip":
-            return result(read.source, read.page.url_hash, "skipped", Notice("left_alone"))
-        page = replace(read.page, aliases=aliases_of(read.page, moved_to=read.moved_to))
-        before = _find_stored(lookup, read.known or page)
+            return result(loaded.source, loaded.page.url_hash, "skipped", Notice("left_alone"))
+        page = replace(loaded.page, aliases=aliases_of(loaded.page, moved_to=loaded.moved_to))
+        before = _find_stored(lookup, loaded.known or page)
         if before is not None:
             self.remove_twins(before)
-        if read.known and (read.error or read.not_modified or before is None):
-            return self._settle_recheck(read, before, item.online)
+        if loaded.known and (loaded.error or loaded.not_modified or before is None):
+            return self._record_recheck(loaded, before, item.online)
         if before is not None:
             page = _as_version_of(before, page)
-        objection = self._find_objection(read, before, decision, lookup)
+        objection = self._find_objection(loaded, before, decision, lookup)
         if isinstance(objection, Notice):
-            return self._require_review(read, before, objection)
+            return self._require_review(loaded, before, objection)
         if objection and before is not None:
-            return self._report_replacement(read, before, objection)
+            return self._report_replacement(loaded, before, objection)
         if objection and objection.is_replaceable:
             return self._replace_twin(item, page, objection.page)
         if objection:
             if decision != "refresh":
-                return self._report_duplicate(read, objection)
+                return self._report_duplicate(loaded, objection)
             page, before = _as_version_of(objection.page, page), objection.page
         return self._store(item, page, before, lookup)
 
-    def _settle_recheck(self, read: Read, before: Page | None, online: bool) -> IngestResult:
+    def _record_recheck(self, loaded: LoadedPage, before: Page | None, online: bool) -> IngestResult:
         """Record a re-check without new text to store, and return its result."""
         status: IngestStatus = "unchanged"
         if before is None:
             status, notice = "skipped", Notice("page_removed")
-        elif read.error:
-            status, notice = mark_missing(self.library, before, read.error, online=online)
+        elif loaded.error:
+            status, notice = mark_missing(self.library, before, loaded.error, online=online)
         else:
             notice = mark_present(self.library, before)
-        return result(read.source, read.page.url_hash, status, notice, chunks=before.chunks if before else 0)
+        return result(loaded.source, loaded.page.url_hash, status, notice, chunks=before.chunks if before else 0)
 
     def _find_objection(
-        self, read: Read, before: Page | None, decision: Decision, lookup: Lookup
+        self, loaded: LoadedPage, before: Page | None, decision: Decision, lookup: Lookup
     ) -> Notice | Duplicate | None:
         """Return the reason against storing a page: the quality gate's notice, or the page that it repeats.
 
         The gate runs once, and so does the search for duplicates unless the library has changed since.
         """
-        if read.source.kind in ("import", "note") or (before is not None and before.text_hash == read.page.text_hash):
+        if loaded.source.kind in ("import", "note") or (
+            before is not None and before.text_hash == loaded.page.text_hash
+        ):
             return None
-        judged = read.judged if read.judged and read.judged.decision == decision else None
+        check = loaded.storage_check if loaded.storage_check and loaded.storage_check.decision == decision else None
         is_unchanged = (
-            judged is not None
-            and judged.change_token is not None
-            and judged.change_token == self.library.change_token()
+            check is not None and check.change_token is not None and check.change_token == self.library.change_token()
         )
-        if judged and (is_unchanged or isinstance(judged.objection, Notice)):
-            return judged.objection
-        if not judged and decision not in ("add_anyway", "keep_both", "refresh") and read.extracted is not None:
-            notice = check_quality(read.extracted, can_read=self._model.can_read, status=read.http_status)
+        if check and (is_unchanged or isinstance(check.objection, Notice)):
+            return check.objection
+        if not check and decision not in ("add_anyway", "keep_both", "refresh") and loaded.extracted is not None:
+            notice = check_quality(loaded.extracted, can_read=self._model.can_read, status=loaded.http_status)
             if notice is not None:
                 return notice
         if before is not None:
-            return None if decision else find_replacement(lookup, before, read.page, read.final_url)
+            return None if decision else find_replacement(lookup, before, loaded.page, loaded.final_url)
         if decision == "keep_both":
             return None
-        return find_duplicate(lookup, read.page, moved_to=read.moved_to, canonical=read.canonical)
+        return find_duplicate(lookup, loaded.page, moved_to=loaded.moved_to, canonical=loaded.canonical)
 
-    def _require_review(self, read: Read, before: Page | None, notice: Notice) -> IngestResult:
+    def _require_review(self, loaded: LoadedPage, before: Page | None, notice: Notice) -> IngestResult:
         """Return the result for a page that the gate sends to review."""
         if before is not None:
             mark_checked(self.library, before)
-        return review_result(read, notice)
+        return review_result(loaded, notice)
 
-    def _report_duplicate(self, read: Read, duplicate: Duplicate) -> IngestResult:
+    def _report_duplicate(self, loaded: LoadedPage, duplicate: Duplicate) -> IngestResult:
         """Return the result for a page that is already stored; a URL that leads to it becomes an alias."""
         if duplicate.is_alias:
-            self.library.update_record(with_alias(duplicate.page, read.page.url))
-        return duplicate_result(read, duplicate)
+            self.library.update_record(with_alias(duplicate.page, loaded.page.url))
+        return duplicate_result(loaded, duplicate)
 
-    def _report_replacement(self, read: Read, before: Page, other: Duplicate) -> IngestResult:
+    def _report_replacement(self, loaded: LoadedPage, before: Page, other: Duplicate) -> IngestResult:
         """Return the result for a stored page whose URL now shows another stored page: the stored text stays."""
         if other.reason == "now_elsewhere":
             mark_moved(self.library, before)
-            return review_result(read, other.notice, "gone")
-        return self._require_review(read, before, Notice(f"now_{other.reason}", other.notice.params))
+            return review_result(loaded, other.notice, "gone")
+        return self._require_review(loaded, before, Notice(f"now_{other.reason}", other.notice.params))
 
-    def _store(self, item: Settling, page: Page, before: Page | None, lookup: Lookup) -> IngestResult | _PendingCommit:
-        source = item.read.source
+    def _store(
+        self, item: StoreRequest, page: Page, before: Page | None, lookup: Lookup
+    ) -> IngestResult | _PendingCommit:
+        source = item.loaded.source
         if before is None and (other := lookup.resolve([page.url_hash]).get(page.url_hash)):
             self.library.update_record(without_alias(other, page.url))
             lookup = self.library
-        claim = claim_of(page, item.read.canonical)
+        claim = claim_of(page, item.loaded.canonical)
 
         def report_unchanged(stored: Page) -> IngestResult:
             notice = Notice("page_unchanged", {"title": stored.title, "chunks": stored.chunks})
@@ -314,7 +324,7 @@ class Ingestor:
             if namesake and before is None:
                 notice = Notice("page_added_beside", {**notice.params, "other": namesake.title})
             row = result(source, commit_result.page.url_hash, status, notice, chunks=commit_result.page.chunks)
-            return add_unread_pages(row, item.read)
+            return add_unread_pages(row, item.loaded)
 
         key = url_hash(source.url)
         namesake = lookup.stored_pages([key]).get(key) if source.is_upload and page.url_hash != key else None
@@ -323,7 +333,7 @@ class Ingestor:
             return report_unchanged(before)
         return _PendingCommit(self._draft(item, page, before, claim), report)
 
-    def _replace_twin(self, item: Settling, page: Page, twin: Page) -> _PendingCommit:
+    def _replace_twin(self, item: StoreRequest, page: Page, twin: Page) -> _PendingCommit:
         """Store the page under its own URL, and remove its twin, which was added first under another."""
         for address in (twin.url, *twin.aliases):
             page = with_alias(page, address)
@@ -332,14 +342,14 @@ class Ingestor:
             stored = commit_result.page
             self.remove_twins(stored)
             notice = Notice("canonical_first", {"title": stored.title, "chunks": stored.chunks, "other": twin.url})
-            return result(item.read.source, stored.url_hash, "added", notice, chunks=stored.chunks)
+            return result(item.loaded.source, stored.url_hash, "added", notice, chunks=stored.chunks)
 
         return _PendingCommit(self._draft(item, page, twin), report)
 
-    def _draft(self, item: Settling, page: Page, before: Page | None, claim: str = "") -> Draft:
+    def _draft(self, item: StoreRequest, page: Page, before: Page | None, claim: str = "") -> Draft:
         """Return the page to be committed, as it was prepared, or else split and encoded now."""
-        prepared = item.read.prepared
-        if prepared is None or prepared.made_of != self._inputs_of(page):
+        prepared = item.loaded.prepared
+        if prepared is None or prepared.inputs != self._inputs_of(page):
             prepared = self._prepare_chunks(page, before, item.on_stage)
         item.on_stage("storing")
         return self.library.draft(page, prepared.new, self._recipe, claim)
@@ -360,7 +370,7 @@ class Ingestor:
     def _inputs_of(self, page: Page) -> tuple[str, str, str]:
         return page.title, page.text_hash, self._recipe
 
-    def _prepare_chunks(self, page: Page, before: Page | None, on_stage: OnStage) -> Prepared:
+    def _prepare_chunks(self, page: Page, before: Page | None, on_stage: OnStage) -> PreparedChunks:
         """Split and encode the page; chunks that `before` has too are not encoded again."""
         on_stage("chunking")
         chunks = self._chunker.split(page.text, self._model.sentence_vectors)
@@ -372,10 +382,10 @@ class Ingestor:
         texts = [embedding_text(page.title, chunk) for chunk in chunks]
         hashes = [content_hash(text) for text in texts]
         reusable = self.library.reusable_vectors(before.url_hash) if before else {}
-        return Prepared(self._inputs_of(page), self._encoder.encode(chunks, texts, hashes, reusable))
+        return PreparedChunks(self._inputs_of(page), self._encoder.encode(chunks, texts, hashes, reusable))
 
 
-def _run_soon(batch: Callable[[], T]) -> T:
+def _run_after_delay(batch: Callable[[], T]) -> T:
     """Wait briefly, so that requests from other threads share the call."""
     time.sleep(_BATCH_SECONDS)
     return batch()
@@ -408,7 +418,7 @@ def recipe_of(chunker: Chunker) -> str:
     return f"{chunker.name}-{_RULES}{sizes}"
 
 
-def label(row: IngestResult, source: Source, began: float) -> IngestResult:
+def with_source_name(row: IngestResult, source: Source, began: float) -> IngestResult:
     """Return the row with the name of `source`, and the seconds since `began` (time.monotonic)."""
     return replace(row, source=to_plain_line(source.name), seconds=round(time.monotonic() - began, 3))
 

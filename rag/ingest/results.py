@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rag.dates import now
 from rag.errors import IngestError, RagError
 from rag.ingest.duplicates import Duplicate
-from rag.ingest.loader import Read
+from rag.ingest.loader import LoadedPage
 from rag.ingest.sources import Source
 from rag.locales import say
 from rag.store.duplicates import merge_aliases
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 _PREVIEW = 600  # characters
 _SKIPPED_CODES = frozenset(["other_kind", "archive_left_out"])
-PATIENCE = 3
+GONE_AFTER = 3
 """Consecutive failures after which a page counts as gone."""
 _OWN_REFUSALS = frozenset(["blocked", "cancelled"])  # refusals by this program say nothing about the page
 _OWN_CAUSES = frozenset(["parse_timeout", "parse_failed", "reader_missing"])  # nor do its own failures
 _NO_ANSWER = frozenset(["unresolved", "unreachable", "timeout"])  # this machine may be offline
-UNHEARD = "page_unheard"
+UNANSWERED = "page_unheard"
 """The reason code of a page that did not answer while nothing else had answered either."""
 
 
@@ -38,9 +38,9 @@ def result(
     return IngestResult(name, source.url, key, status, notice.code, words, chunks, round(seconds, 3), params)
 
 
-def add_unread_pages(row: IngestResult, read: Read) -> IngestResult:
+def add_unread_pages(row: IngestResult, loaded: LoadedPage) -> IngestResult:
     """Add the numbers of a file's unreadable pages to its row, if there are any."""
-    unreadable_pages = read.extracted.unreadable_pages if read.extracted else ()
+    unreadable_pages = loaded.extracted.unreadable_pages if loaded.extracted else ()
     if not unreadable_pages:
         return row
     params = {**row.params, "pages": len(unreadable_pages), "numbers": _ranges(unreadable_pages)}
@@ -64,16 +64,16 @@ def failure(source: Source, error: RagError, seconds: float = 0.0) -> IngestResu
     return result(source, "", status, error.notice, seconds=seconds)
 
 
-def review_result(read: Read, notice: Notice, status: IngestStatus = "held") -> IngestResult:
+def review_result(loaded: LoadedPage, notice: Notice, status: IngestStatus = "held") -> IngestResult:
     """Return the row of a page that is stored only if the user confirms it."""
-    row = result(read.source, read.page.url_hash, status, notice)
-    return replace(row, preview=_preview(read.page.text), choices=("add_anyway", "skip"))
+    row = result(loaded.source, loaded.page.url_hash, status, notice)
+    return replace(row, preview=_preview(loaded.page.text), choices=("add_anyway", "skip"))
 
 
-def duplicate_result(read: Read, duplicate: Duplicate) -> IngestResult:
+def duplicate_result(loaded: LoadedPage, duplicate: Duplicate) -> IngestResult:
     """Return the row of a page that was read and is already stored."""
-    row = result(read.source, read.page.url_hash, "duplicate", duplicate.notice, chunks=duplicate.page.chunks)
-    return replace(row, preview=_preview(read.page.text), choices=duplicate.choices)
+    row = result(loaded.source, loaded.page.url_hash, "duplicate", duplicate.notice, chunks=duplicate.page.chunks)
+    return replace(row, preview=_preview(loaded.page.text), choices=duplicate.choices)
 
 
 def existing_result(source: Source, key: str, page: Page) -> IngestResult:
@@ -116,7 +116,7 @@ def mark_present(library: Library, before: Page, seen: Page | None = None, claim
 def mark_missing(
     library: Library, before: Page, error: IngestError, *, online: bool = False
 ) -> tuple[IngestStatus, Notice]:
-    """Record that a stored page could not be read: gone at once if its site says so, else after PATIENCE failures.
+    """Record that a stored page could not be read: gone at once if its site says so, else after GONE_AFTER failures.
 
     A missing answer counts only if something else answered (`online`): otherwise this machine may be offline.
     """
@@ -125,10 +125,10 @@ def mark_missing(
         return "failed", error.notice
     why = because(error.code, **params)
     if error.code in _NO_ANSWER and not online:
-        return "failed", Notice(UNHEARD, why)
+        return "failed", Notice(UNANSWERED, why)
     status = params.get("status")
     failures = before.failures + 1
-    is_gone = status in (404, 410) or failures >= PATIENCE or before.status == "gone"
+    is_gone = status in (404, 410) or failures >= GONE_AFTER or before.status == "gone"
     moment = now()
     library.update_record(
         replace(before, checked_at=moment, failures=failures, status="gone" if is_gone else before.status)

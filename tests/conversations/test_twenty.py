@@ -15,7 +15,7 @@ from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Conversations, TurnRequest
 from rag.graphs.modes import MODES
 from rag.ingest.chunking import get_chunker
-from rag.ingest.loader import Read
+from rag.ingest.loader import LoadedPage
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import web_source
 from rag.models.sparse import SparseEncoder
@@ -66,7 +66,7 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
         page = Page(
             row["url"], url_hash, row["title"], row["lang"], "docs.example.com", row["text"], url_hash, "import"
         )
-        ingestor.settle(Read(web_source(page.url), page), lambda _: None)
+        ingestor.settle(LoadedPage(web_source(page.url), page), lambda _: None)
     yield Retriever(library, model, sparse)
     client.close()
 

@@ -10,7 +10,7 @@ import pytest
 from rag.errors import RagError, StoreError
 from rag.ingest.batch import ingest_all
 from rag.ingest.duplicates import (
-    Settling,
+    StoreRequest,
     aliases_of,
     check_canonical,
     claim_of,
@@ -18,7 +18,7 @@ from rag.ingest.duplicates import (
     independent_groups,
     twin_addresses,
 )
-from rag.ingest.loader import Read
+from rag.ingest.loader import LoadedPage
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source, file_sources, record_sources, web_source
 from rag.store.qdrant.library import Library, open_library
@@ -411,7 +411,7 @@ def test_reads_in_any_order_end_in_one_page(ingestor: Ingestor, page_server: Pag
         page_server.add(path, html(english(1), head=canonical(main)))
     sources = [web_source(main), *(web_source(page_server.url(path)) for path in paths)]
     random.Random(seed).shuffle(sources)
-    reads: list[Read] = [ingestor.read(source, lambda stage: None) for source in sources]
+    reads: list[LoadedPage] = [ingestor.read(source, lambda stage: None) for source in sources]
     rows = [ingestor.settle(read, lambda stage: None) for read in reads]
     reasons = {row.reason: row.status for row in rows if row.url != main}
     assert reasons == {"page_added": "added", "canonical_alias": "duplicate"} or sources[0].url == main
@@ -424,11 +424,11 @@ def quiet(stage: object) -> None:
     """Ignore the stage."""
 
 
-def settled(ingestor: Ingestor, reads: list[Read], at_once: int) -> list[tuple[str, str, str]]:
+def settled(ingestor: Ingestor, reads: list[LoadedPage], at_once: int) -> list[tuple[str, str, str]]:
     """Store the reads, `at_once` at a time; return what became of each."""
     rows: list[IngestResult | RagError] = []
     for at in range(0, len(reads), at_once):
-        rows += ingestor.settle_all([Settling(read, quiet) for read in reads[at : at + at_once]])
+        rows += ingestor.store_all([StoreRequest(read, quiet) for read in reads[at : at + at_once]])
     return [(row.url, row.status, row.reason) for row in rows if isinstance(row, IngestResult)]
 
 
@@ -468,14 +468,14 @@ def test_one_page_that_cannot_be_stored_costs_no_other(ingestor: Ingestor) -> No
     reads = [ingestor.prepare(ingestor.read(record, quiet), quiet) for record in records(3)]
     assert reads[1].prepared is not None
     reads[1].prepared.new.dense[0] = float("nan")
-    found = ingestor.settle_all([Settling(read, quiet) for read in reads])
+    found = ingestor.store_all([StoreRequest(read, quiet) for read in reads])
     assert [type(one) is IngestResult for one in found] == [True, False, True]
     assert ingestor.library.page_count() == 2
 
 
 def test_what_may_repeat_another_waits_for_it(ingestor: Ingestor, page_server: PageServer) -> None:
     urls = [page_server.add(path, html(english(number))) for path, number in (("/a", 1), ("/b", 2), ("/c", 1))]
-    reads = [Settling(ingestor.read(web_source(url), quiet), quiet) for url in urls]
+    reads = [StoreRequest(ingestor.read(web_source(url), quiet), quiet) for url in urls]
     assert list(independent_groups(reads)) == [[0, 1], [2]]
 
 

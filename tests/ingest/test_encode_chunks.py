@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rag.errors import ModelError
 from rag.ingest.batch import ingest_all
-from rag.ingest.loader import Read
+from rag.ingest.loader import LoadedPage
 from rag.ingest.pipeline import ChunkEncoder, Ingestor
 from rag.ingest.sources import Source, web_source
 from rag.models.sparse import SparseEncoder
@@ -127,7 +127,7 @@ def test_what_would_not_be_stored_is_not_prepared(ingestor: Ingestor, model: Has
     if not decision:
         ingestor.settle(ingestor.read(record(1), quiet), quiet)
     model.encoded.clear()
-    read: Read = ingestor.prepare(ingestor.read(record(1), quiet), quiet, decision=decision)
+    read: LoadedPage = ingestor.prepare(ingestor.read(record(1), quiet), quiet, decision=decision)
     assert read.prepared is None
     assert model.encoded == []
 

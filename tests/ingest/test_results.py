@@ -10,7 +10,7 @@ import pytest
 from rag.errors import FetchError, IngestError
 from rag.ingest.diff import page_diff
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.results import PATIENCE, due, mark_missing
+from rag.ingest.results import GONE_AFTER, due, mark_missing
 from rag.ingest.sources import web_source
 from rag.locales import say
 from rag.reading.parser import READING_VERSION
@@ -137,9 +137,9 @@ def test_a_page_that_fails_again_and_again_counts_as_gone(ingestor: Ingestor, pa
     url = page_server.add("/a", html(english(1)))
     look(ingestor, url)
     page_server.add("/a", "<h1>Error</h1>", status=500)
-    rows = [look(ingestor, url) for _ in range(PATIENCE)]
-    assert [row.status for row in rows] == ["failed"] * (PATIENCE - 1) + ["gone"]
-    assert [row.reason for row in rows] == ["page_missed"] * (PATIENCE - 1) + ["page_lost"]
+    rows = [look(ingestor, url) for _ in range(GONE_AFTER)]
+    assert [row.status for row in rows] == ["failed"] * (GONE_AFTER - 1) + ["gone"]
+    assert [row.reason for row in rows] == ["page_missed"] * (GONE_AFTER - 1) + ["page_lost"]
     assert "{" not in "".join(row.message for row in rows)
     assert page_of(ingestor, url).status == "gone"
     assert look(ingestor, url).status == "gone"
@@ -172,7 +172,7 @@ def test_only_what_a_site_has_said_counts_against_its_page(
     for path, is_online, expected in (("/a", False, alone), ("/b", True, online)):
         url = page_server.add(path, html(english(ord(path[1]))))
         look(ingestor, url)
-        for _ in range(PATIENCE):
+        for _ in range(GONE_AFTER):
             status, notice = mark_missing(ingestor.library, page_of(ingestor, url), error, online=is_online)
             assert status in ("failed", "gone")
             assert all("{" not in say(notice, language) for language in ("en", "zh"))
@@ -182,7 +182,7 @@ def test_only_what_a_site_has_said_counts_against_its_page(
 def test_failures_count_only_in_a_row(ingestor: Ingestor, page_server: PageServer) -> None:
     url = page_server.add("/a", html(english(1)))
     look(ingestor, url)
-    for _ in range(PATIENCE):
+    for _ in range(GONE_AFTER):
         page_server.add("/a", "<h1>Error</h1>", status=503)
         assert look(ingestor, url).status == "failed"
         page_server.add("/a", html(english(1)))
@@ -210,7 +210,7 @@ def test_what_this_program_refuses_is_no_fault_of_the_page(ingestor: Ingestor, p
     url = page_server.add("/a", html(english(1)))
     look(ingestor, url)
     page_server.add("/a", status=302, headers={"Location": "http://169.254.169.254/"})
-    for _ in range(PATIENCE + 1):
+    for _ in range(GONE_AFTER + 1):
         assert (look(ingestor, url).status, look(ingestor, url).reason) == ("failed", "blocked")
     assert page_of(ingestor, url).failures == 0
 

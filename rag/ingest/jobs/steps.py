@@ -16,10 +16,10 @@ from typing import Any
 
 from rag.errors import IngestError, RagError, StoreError
 from rag.ingest.discovery import SitePlan, Sites, Walk
-from rag.ingest.duplicates import Settling
-from rag.ingest.loader import Read
-from rag.ingest.pipeline import Ingestor, label
-from rag.ingest.results import UNHEARD, existing_result, failure, is_answer, result, review_result
+from rag.ingest.duplicates import StoreRequest
+from rag.ingest.loader import LoadedPage
+from rag.ingest.pipeline import Ingestor, with_source_name
+from rag.ingest.results import UNANSWERED, existing_result, failure, is_answer, result, review_result
 from rag.ingest.sources import RecordBounds, Source, sources_in, unique_sources, web_source
 from rag.reading.parser import READING_VERSION
 from rag.store.sql.database import Database
@@ -39,7 +39,7 @@ _SEPARATE = frozenset(["data", "broken"])
 
 
 class Steps:
-    """The steps of a job. `read` and `find` may run in many threads, `settle_all` in one. All raise RagError."""
+    """The steps of a job. `read` and `find` may run in many threads, `store_all` in one. All raise RagError."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Steps:
         self._walk = walk
         self._files = files
         self._online = False
-        self._unheard: list[tuple[JobItem, Read]] = []
+        self._unanswered: list[tuple[JobItem, LoadedPage]] = []
 
     def find(self, stopped: Callable[[], bool] = lambda: False) -> int:
         """Add the job's first pages to it; return their number. Safe to repeat."""
@@ -69,7 +69,7 @@ class Steps:
         self._items.append(self.job.id, map(_make_item, pages))
         return len(pages)
 
-    def read(self, item: JobItem) -> Read | IngestResult:
+    def read(self, item: JobItem) -> LoadedPage | IngestResult:
         """Read an item's page and prepare it for storing; return a result instead if there is nothing to store.
 
         In a crawl, add the pages that it links to.
@@ -80,35 +80,39 @@ class Steps:
         if known is not None and (row := self._skip_stored(item, source, known)) is not None:
             return row
         report = partial(self._items.set_stage, self.job.id, item.position)
-        read = self._ingestor.read(
+        loaded = self._ingestor.read(
             source,
             report,
             known=known if known and known.url_hash == key and self._is_conditional(item, source) else None,
             links=self._wants_links(item),
         )
-        if source.kind == "web" and (read.error is None or is_answer(read.error)):
+        if source.kind == "web" and (loaded.error is None or is_answer(loaded.error)):
             self._online = True
-        if self._leads_away(item, read):
-            return review_result(read, Notice("leads_away", {"target": printable(read.final_url)}))
-        if self._walk is not None and read.links:
+        if self._leads_away(item, loaded):
+            return review_result(loaded, Notice("leads_away", {"target": printable(loaded.final_url)}))
+        if self._walk is not None and loaded.links:
             # Before the page is stored, as a restart does not read stored pages again.
-            further = self._walk.expand(item.url, item.depth, read.links)
+            further = self._walk.expand(item.url, item.depth, loaded.links)
             self._items.append(self.job.id, (_make_item(page, item.position) for page in further))
-        return self._ingestor.prepare(read, report, decision=item.decision)
+        return self._ingestor.prepare(loaded, report, decision=item.decision)
 
-    def settle_all(self, reads: Sequence[tuple[JobItem, Read, float]]) -> list[IngestResult | RagError]:
+    def store_all(self, loaded_pages: Sequence[tuple[JobItem, LoadedPage, float]]) -> list[IngestResult | RagError]:
         """Store pages, each with its item and the time.monotonic() when reading began; return rows or errors."""
         online = self._online
-        outcomes = self._ingestor.settle_all([self._make_settling(item, read, online) for item, read, _ in reads])
+        outcomes = self._ingestor.store_all(
+            [self._make_request(item, loaded, online) for item, loaded, _ in loaded_pages]
+        )
         rows: list[IngestResult | RagError] = []
-        for (item, read, began), outcome in zip(reads, outcomes, strict=True):
+        for (item, loaded, began), outcome in zip(loaded_pages, outcomes, strict=True):
             if not isinstance(outcome, RagError):
-                outcome = label(self._recall(item, read.source, outcome), replace(read.source, name=item.source), began)
-                if not online and outcome.reason == UNHEARD:
-                    self._unheard.append((item, read))
+                outcome = with_source_name(
+                    self._recall(item, loaded.source, outcome), replace(loaded.source, name=item.source), began
+                )
+                if not online and outcome.reason == UNANSWERED:
+                    self._unanswered.append((item, loaded))
             rows.append(outcome)
         if online:
-            self._settle_unheard()
+            self._store_unanswered()
         return rows
 
     def _recall(self, item: JobItem, source: Source, outcome: IngestResult) -> IngestResult:
@@ -118,20 +122,20 @@ class Steps:
         known = self._ingestor.resolve(outcome.url_hash)
         return (known and _find_earlier_result(item, source, known)) or outcome
 
-    def _make_settling(self, item: JobItem, read: Read, online: bool) -> Settling:
-        return Settling(read, partial(self._items.set_stage, self.job.id, item.position), item.decision, online)
+    def _make_request(self, item: JobItem, loaded: LoadedPage, online: bool) -> StoreRequest:
+        return StoreRequest(loaded, partial(self._items.set_stage, self.job.id, item.position), item.decision, online)
 
-    def _settle_unheard(self) -> None:
+    def _store_unanswered(self) -> None:
         """Settle unanswered pages again now that something else answered, so that they count as failures."""
-        while self._unheard:
-            item, read = self._unheard.pop()
+        while self._unanswered:
+            item, loaded = self._unanswered.pop()
             try:
                 current = self._items.item(self.job.id, item.position)
-                if current is not None and current.result is not None and current.result.reason == UNHEARD:
-                    (row,) = self._ingestor.settle_all([self._make_settling(item, read, online=True)])
+                if current is not None and current.result is not None and current.result.reason == UNANSWERED:
+                    (row,) = self._ingestor.store_all([self._make_request(item, loaded, online=True)])
                     if isinstance(row, RagError):
                         raise row
-                    row = label(row, replace(read.source, name=item.source), time.monotonic())
+                    row = with_source_name(row, replace(loaded.source, name=item.source), time.monotonic())
                     self._items.replace(self.job.id, item.position, row)
             except RagError as error:  # the page keeps its row, and so does the one that was just stored
                 log.info("%s: %s", item.source[:200], error, exc_info=error.__cause__)
@@ -163,11 +167,11 @@ class Steps:
         """
         return self.job.kind != "pages" and source.kind == "web" and not item.decision
 
-    def _leads_away(self, item: JobItem, read: Read) -> bool:
+    def _leads_away(self, item: JobItem, loaded: LoadedPage) -> bool:
         """Return whether redirects ended outside the part of the site that the user chose."""
-        if self._walk is None or read.known or item.decision or not read.final_url:
+        if self._walk is None or loaded.known or item.decision or not loaded.final_url:
             return False
-        return not self._walk.contains(read.final_url, item.depth)
+        return not self._walk.contains(loaded.final_url, item.depth)
 
     def _wants_links(self, item: JobItem) -> bool:
         return self._walk is not None and self._walk.can_follow(item.depth)

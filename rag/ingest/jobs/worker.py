@@ -16,7 +16,7 @@ from rag.errors import LibraryMovedError, RagError, StoreError, StoreUnavailable
 from rag.ingest.duplicates import MAX_GROUP
 from rag.ingest.jobs.run import DISCOVERY, OFFLINE_AFTER, SILENT_AFTER, Pace, Run, host_of
 from rag.ingest.jobs.steps import Steps, make_cancellation, make_failure
-from rag.ingest.loader import Read
+from rag.ingest.loader import LoadedPage
 from rag.ingest.readahead import Limits, ReadAhead, ReadResult, delay_before
 from rag.process import Process
 from rag.store.sql.database import Database
@@ -26,7 +26,7 @@ from rag.types import IngestResult, Notice, because
 
 log = logging.getLogger(__name__)
 
-Outcome = Read | IngestResult | int
+Outcome = LoadedPage | IngestResult | int
 _CLOSING_SECONDS = 10.0
 _FAULT_SECONDS = 5.0
 _STORE_FAULTS = 3
@@ -266,39 +266,39 @@ class Worker:
     def _collect_rows(self, run: Run, items: Sequence[tuple[JobItem, ReadResult[Outcome]]]) -> dict[int, IngestResult]:
         """Return the results of items by position, except those to be tried again later."""
         rows: dict[int, IngestResult] = {}
-        reads: list[tuple[JobItem, Read, float]] = []
+        loaded_pages: list[tuple[JobItem, LoadedPage, float]] = []
         for item, result in items:
             self._note_silence(run, host_of(item), result)
-            error = result.error or (result.value.error if isinstance(result.value, Read) else None)
+            error = result.error or (result.value.error if isinstance(result.value, LoadedPage) else None)
             if isinstance(error, RagError) and self._postpone(run, item.position, error, host_of(item)):
                 continue
             if result.error is not None:
                 rows[item.position] = self._report_fault(run, item, result.error, result.began)
-            elif isinstance(result.value, Read):
-                reads.append((item, result.value, result.began))
+            elif isinstance(result.value, LoadedPage):
+                loaded_pages.append((item, result.value, result.began))
             else:
                 assert isinstance(result.value, IngestResult)
                 rows[item.position] = result.value
-        return rows | self._settle(run, reads)
+        return rows | self._store(run, loaded_pages)
 
-    def _settle(self, run: Run, reads: Sequence[tuple[JobItem, Read, float]]) -> dict[int, IngestResult]:
+    def _store(self, run: Run, loaded_pages: Sequence[tuple[JobItem, LoadedPage, float]]) -> dict[int, IngestResult]:
         rows: dict[int, IngestResult] = {}
         is_paused = self._jobs.state(run.job_id) == "paused"  # perhaps because of database errors on earlier pages
         try:
-            outcomes: Sequence[IngestResult | Exception] = run.steps.settle_all(reads) if reads else []
+            outcomes: Sequence[IngestResult | Exception] = run.steps.store_all(loaded_pages) if loaded_pages else []
         except LibraryMovedError:
             raise
         except Exception as error:
-            if len(reads) > 1:
-                log.exception("%d pages could not be taken in together", len(reads))
-                for read in reads:
-                    rows |= self._settle(run, [read])
+            if len(loaded_pages) > 1:
+                log.exception("%d pages could not be taken in together", len(loaded_pages))
+                for loaded in loaded_pages:
+                    rows |= self._store(run, [loaded])
                 return rows
             outcomes = [error]
         for outcome in outcomes:
             if isinstance(outcome, LibraryMovedError):
                 raise outcome  # everything is read again, and encoded by the new model
-        for (item, _, began), outcome in zip(reads, outcomes, strict=True):
+        for (item, _, began), outcome in zip(loaded_pages, outcomes, strict=True):
             if isinstance(outcome, IngestResult):
                 run.store_faults = 0
                 rows[item.position] = outcome
@@ -340,7 +340,7 @@ class Worker:
         """Record time-outs, and give up on a host with too many in a row: it would delay the job for hours."""
         if not host or isinstance(result.value, IngestResult):
             return
-        error = result.error or (result.value.error if isinstance(result.value, Read) else None)
+        error = result.error or (result.value.error if isinstance(result.value, LoadedPage) else None)
         run.note(host, result.position, timed_out=isinstance(error, RagError) and error.code == "timeout")
         if run.is_silent(host):
             notice = Notice("host_silent", {"host": host, "count": SILENT_AFTER})
@@ -385,6 +385,6 @@ class Worker:
 
 def _size_of(outcome: Outcome) -> int:
     """Return the approximate size of an outcome in bytes."""
-    if not isinstance(outcome, Read):
+    if not isinstance(outcome, LoadedPage):
         return 0
     return 4 * len(outcome.page.text) + (outcome.prepared.size if outcome.prepared else 0)

@@ -8,9 +8,9 @@ import pytest
 
 from rag.errors import FetchError
 from rag.ingest.jobs.service import Jobs, JobView
-from rag.ingest.loader import Read
+from rag.ingest.loader import LoadedPage
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.results import PATIENCE
+from rag.ingest.results import GONE_AFTER
 from rag.ingest.sources import Source, file_sources, web_source
 from rag.store.sql.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, statuses
@@ -179,11 +179,11 @@ def cut_off(monkeypatch: pytest.MonkeyPatch, ingestor: Ingestor, urls: set[str])
     """Make these addresses unreachable, as without a network."""
     read = ingestor.read
 
-    def reading(source: Source, *args: Any, **options: Any) -> Read:
+    def reading(source: Source, *args: Any, **options: Any) -> LoadedPage:
         if source.url not in urls:
             return read(source, *args, **options)
         error = FetchError("unresolved", url=source.url, host="x.example")
-        return Read(source, options["known"], options["known"], error=error)
+        return LoadedPage(source, options["known"], options["known"], error=error)
 
     monkeypatch.setattr(ingestor, "read", reading)
 
@@ -195,7 +195,7 @@ def test_without_a_network_no_page_counts_as_gone(
     finished(jobs, jobs.submit([web_source(url) for url in urls], library="main"))
     before = ingestor.library.pages()
     cut_off(monkeypatch, ingestor, set(urls))
-    for _ in range(PATIENCE + 1):
+    for _ in range(GONE_AFTER + 1):
         assert set(reasons(finished(jobs, jobs.recheck("main")))) == {"page_unheard"}
     assert ingestor.library.pages() == before
 
@@ -210,11 +210,11 @@ def test_a_site_that_does_not_answer_while_others_do_is_gone_in_the_end(
         finished(jobs, jobs.submit([web_source(url)], library="main"))
     cut_off(monkeypatch, ingestor, {urls[lost]})
     rows = []
-    for _ in range(PATIENCE):
+    for _ in range(GONE_AFTER):
         job = finished(jobs, jobs.recheck("main"))
         rows += [item.result.reason for item in job.items if item.url == urls[lost] and item.result]
         assert job.counts["unchanged"] == 3
-    assert rows == ["page_missed"] * (PATIENCE - 1) + ["page_lost"]
+    assert rows == ["page_missed"] * (GONE_AFTER - 1) + ["page_lost"]
     assert {page.url for page in ingestor.library.pages() if page.status == "gone"} == {urls[lost]}
 
 

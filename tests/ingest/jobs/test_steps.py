@@ -99,10 +99,10 @@ def test_two_attempts_at_an_item_that_overlap_say_the_same(database: Database, i
         database.items.start_attempt(job_id, 0)
         reads.append(worker.read(item if worker is workers[0] else replace(item, started_at="")))
     (item,) = database.items.items(job_id)
-    outcomes = [worker.settle_all([(item, read, 0.0)]) for worker, read in zip(workers, reads, strict=True)]
+    outcomes = [worker.store_all([(item, read, 0.0)]) for worker, read in zip(workers, reads, strict=True)]
     assert [(one.status, one.reason) for (one,) in outcomes] == [("added", "page_added")] * 2
     late = replace(item, started_at=dates.now())
-    (row,) = workers[0].settle_all([(late, reads[0], 0.0)])
+    (row,) = workers[0].store_all([(late, reads[0], 0.0)])
     assert row.status == "unchanged"
 
 

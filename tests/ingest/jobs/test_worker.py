@@ -24,14 +24,14 @@ def test_a_short_job_does_not_wait_for_a_long_one(
     make_jobs: MakeJobs, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go = threading.Event(), threading.Event()
-    settle = ingestor.settle_all
+    settle = ingestor.store_all
 
     def slow(*args: Any, **options: Any) -> Any:
         begun.set()
         go.wait(60)
         return settle(*args, **options)
 
-    monkeypatch.setattr(ingestor, "settle_all", slow)
+    monkeypatch.setattr(ingestor, "store_all", slow)
     jobs = make_jobs(limits=Limits(readers=2, ahead=4))
     long_one = jobs.submit(records(60), library="main")
     begun.wait(60)
@@ -66,14 +66,14 @@ def test_each_person_has_a_turn_however_many_jobs_they_have(
 def test_the_work_of_a_worker_whose_job_was_taken_over_is_not_counted(
     jobs: Jobs, ingestor: Ingestor, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settle = ingestor.settle_all
+    settle = ingestor.store_all
 
     def taken_over(given: Sequence[Any]) -> Any:
-        monkeypatch.setattr(ingestor, "settle_all", settle)
+        monkeypatch.setattr(ingestor, "store_all", settle)
         database.jobs.acquire_leases("another", lambda worker: False)
         return settle(given)
 
-    monkeypatch.setattr(ingestor, "settle_all", taken_over)
+    monkeypatch.setattr(ingestor, "store_all", taken_over)
     job_id = jobs.submit(records(3), library="main")
     end = time.monotonic() + 60
     while database.rows("SELECT worker FROM jobs")[0]["worker"] != "another":
@@ -198,14 +198,14 @@ def test_a_page_that_waits_for_another_try_holds_up_no_other(
 
 
 def test_a_fault_of_ours_costs_one_page(jobs: Jobs, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch) -> None:
-    settle = ingestor.settle_all
+    settle = ingestor.store_all
 
     def broken(given: Sequence[Any]) -> Any:
         if any(one.read.page.title == "P1" for one in given):
             raise RuntimeError("a bug")
         return settle(given)
 
-    monkeypatch.setattr(ingestor, "settle_all", broken)
+    monkeypatch.setattr(ingestor, "store_all", broken)
     job = finished(jobs, jobs.submit(records(3), library="main"))
     assert sorted(reasons(job)) == ["page_added", "page_added", "unexpected"]
 
@@ -224,12 +224,12 @@ def test_a_job_that_cannot_begin_ends_and_the_others_go_on(make_jobs: MakeJobs, 
 def test_a_database_that_is_down_pauses_the_job(
     make_jobs: MakeJobs, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settle = ingestor.settle_all
+    settle = ingestor.store_all
 
     def down(given: Sequence[Any]) -> list[StoreError]:
         return [StoreError("store_disk_full", path="/data") for _ in given]
 
-    monkeypatch.setattr(ingestor, "settle_all", down)
+    monkeypatch.setattr(ingestor, "store_all", down)
     jobs = make_jobs()
     job_id = jobs.submit(records(40), library="main")
     job = finished(jobs, job_id, lambda job: job.state != "running" and job.counts.get("failed", 0) > 2)
@@ -237,7 +237,7 @@ def test_a_database_that_is_down_pauses_the_job(
     assert job.notice is not None
     assert job.notice.code == "store_stopped_job"
     assert job.counts["failed"] == 3
-    monkeypatch.setattr(ingestor, "settle_all", settle)
+    monkeypatch.setattr(ingestor, "store_all", settle)
     jobs.resume(job_id)
     finished(jobs, job_id)
     jobs.retry_failed(job_id)
@@ -255,7 +255,7 @@ def test_a_database_that_is_down_brings_no_cancelled_job_back(
                 database.jobs.set_state(job_id, "cancelled")  # while the third page is in progress
         return [StoreError("store_disk_full", path="/data") for _ in given]
 
-    monkeypatch.setattr(ingestor, "settle_all", down)
+    monkeypatch.setattr(ingestor, "store_all", down)
     job = finished(jobs, jobs.submit(records(6), library="main"))
     jobs.close()
     assert jobs.job(job.id).state == "cancelled"
@@ -265,7 +265,7 @@ def test_reading_goes_on_while_a_page_is_taken_in(
     make_jobs: MakeJobs, ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetched = threading.Event()
-    settle = ingestor.settle_all
+    settle = ingestor.store_all
 
     def waits_for_the_next(*args: Any, **options: Any) -> Any:
         assert fetched.wait(60), "the second page was not read while the first was taken in"
@@ -275,7 +275,7 @@ def test_reading_goes_on_while_a_page_is_taken_in(
         fetched.set()
         return Reply(generated_page(2).encode())
 
-    monkeypatch.setattr(ingestor, "settle_all", waits_for_the_next)
+    monkeypatch.setattr(ingestor, "store_all", waits_for_the_next)
     jobs = make_jobs(limits=Limits(readers=1))
     sources = [*records(1), web_source(page_server.add_reply("/second", second))]
     assert statuses(finished(jobs, jobs.submit(sources, library="main"))) == ["added", "added"]
@@ -285,13 +285,13 @@ def test_closing_stops_after_the_page_in_hand(
     make_jobs: MakeJobs, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     begun = threading.Event()
-    settle = ingestor.settle_all
+    settle = ingestor.store_all
 
     def slow(*args: Any, **options: Any) -> Any:
         begun.set()
         return settle(*args, **options)
 
-    monkeypatch.setattr(ingestor, "settle_all", slow)
+    monkeypatch.setattr(ingestor, "store_all", slow)
     jobs = make_jobs()
     job_id = jobs.submit(records(200), library="main")
     begun.wait(60)
