@@ -21,9 +21,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rag.errors import IngestError
+from rag.errors import IngestError, RagError
 from rag.ingest.chunking import get_chunker
 from rag.ingest.diff import page_diff
+from rag.ingest.duplicates import StoreRequest
 from rag.ingest.loader import LoadedPage
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import web_source
@@ -94,8 +95,8 @@ def _read_all(ingestor: Ingestor, site: SiteServer, paths: Sequence[str]) -> tup
     """Read all paths, conditionally for stored pages, and store them in order."""
     began = time.perf_counter()
     with ThreadPoolExecutor(_READERS) as pool:
-        reads = pool.map(lambda path: _read(ingestor, site.url(path)), paths)
-        rows = [ingestor.settle(read, _quiet) for read in reads if read is not None]
+        loaded_pages = pool.map(lambda path: _read(ingestor, site.url(path)), paths)
+        rows = [_store(ingestor, loaded) for loaded in loaded_pages if loaded is not None]
     return rows, time.perf_counter() - began
 
 
@@ -105,6 +106,13 @@ def _read(ingestor: Ingestor, url: str) -> LoadedPage | None:
         return ingestor.read(web_source(url), _quiet, known=existing)
     except IngestError:
         return None
+
+
+def _store(ingestor: Ingestor, loaded: LoadedPage) -> IngestResult:
+    (outcome,) = ingestor.store_all([StoreRequest(loaded, _quiet)])
+    if isinstance(outcome, RagError):
+        raise outcome
+    return outcome
 
 
 def _quiet(stage: Stage) -> None:

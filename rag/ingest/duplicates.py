@@ -240,7 +240,10 @@ def twin_addresses(url: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class StoreRequest:
-    """A page that was read, with the other arguments of `Ingestor.settle`."""
+    """A page that was read, to be stored; `decision` is the user's choice for it.
+
+    `online` means that something else answered meanwhile, so a missing answer counts against the page.
+    """
 
     loaded: LoadedPage
     on_stage: OnStage

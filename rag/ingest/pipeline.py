@@ -73,9 +73,9 @@ class _PendingCommit:
 
 
 class Ingestor:
-    """The pipeline into one library: each source is read, prepared and settled.
+    """The pipeline into one library: each source is read, prepared and stored.
 
-    `read` and `prepare` may run in many threads at once, `settle` and `store_all` in one.
+    `read` and `prepare` may run in many threads at once, `store_all` in one.
     """
 
     def __init__(
@@ -133,15 +133,16 @@ class Ingestor:
         """Read the source's page without storing it; `links` adds the links in it.
 
         With `known`, the stored page of this source, the request is conditional if possible, and a page that cannot be
-        fetched is returned as a `LoadedPage` with its error, for `settle` to record; without it, IngestError is raised.
+        fetched is returned as a `LoadedPage` with its error, for `store_all` to record. Without it, IngestError is
+        raised.
         """
         return with_unique_name(self.library, self._reader.read(source, self.key(source), on_stage, known, links))
 
     def prepare(self, loaded: LoadedPage, on_stage: OnStage, *, decision: Decision = "") -> LoadedPage:
-        """Return `loaded` with its chunks and vectors, so that `settle` only has to store them.
+        """Return `loaded` with its chunks and vectors, so that `store_all` only has to store them.
 
         A page that would not be stored in the library's current state, or cannot be prepared, is returned unchanged:
-        `settle` reports why.
+        `store_all` reports why.
         """
         if decision == "skip" or loaded.error or loaded.not_modified:
             return loaded
@@ -166,21 +167,11 @@ class Ingestor:
         except RagError:
             return loaded
 
-    def settle(
-        self, loaded: LoadedPage, on_stage: OnStage, *, decision: Decision = "", online: bool = False
-    ) -> IngestResult:
-        """Store a page that was read, or report why not; `decision` is the user's choice for it.
-
-        `online` means that something else answered meanwhile, so a missing answer counts against the page. Raises
-        RagError; anything of the page that was stored before stays.
-        """
-        (outcome,) = self.store_all([StoreRequest(loaded, on_stage, decision, online)])
-        if isinstance(outcome, RagError):
-            raise outcome
-        return outcome
-
     def store_all(self, items: Sequence[StoreRequest]) -> list[IngestResult | RagError]:
-        """Return what `settle` returns or raises for each, in order; new pages are looked up and stored together."""
+        """Store pages that were read, new ones together; return for each, in order, its result or why it failed.
+
+        Anything of a page that was stored before an error stays.
+        """
         outcomes: dict[int, IngestResult | RagError] = {}
         for group in independent_groups(items):
             lookup = (

@@ -148,9 +148,3 @@ def mark_moved(library: Library, before: Page) -> None:
 def mark_checked(library: Library, before: Page) -> None:
     """Record that a page's site answered, with content that is not stored."""
     library.update_record(replace(before, checked_at=now(), failures=0))
-
-
-def due(pages: Sequence[Page], before: str) -> list[Page]:
-    """Return the web pages last checked before a time (ISO 8601, UTC), oldest check first."""
-    selected = [page for page in pages if page.source == "web" and (page.checked_at or page.added_at) < before]
-    return sorted(selected, key=lambda page: (page.checked_at or page.added_at, page.url_hash))

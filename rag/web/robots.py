@@ -76,11 +76,6 @@ class Robots:
         if not all(site.rules.can_fetch(f"//{checked.authority}{target}", AGENT) for target in spellings):
             raise IngestError("robots_refused", url=printable(url), host=checked.host)
 
-    def delay(self, url: str) -> float:
-        """Return the crawl delay that the site of `url` asks for, in seconds; 0.0 if none."""
-        rules = self._site(self._fetcher.check(url)).rules
-        return rules.delay(AGENT) if rules else 0.0
-
     def sitemaps(self, url: str) -> list[str]:
         """Return the sitemaps named in the robots.txt of the site of `url`, in order."""
         rules = self._site(self._fetcher.check(url)).rules

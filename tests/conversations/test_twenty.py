@@ -33,6 +33,7 @@ from tests.reasoning.test_over_http import _reasoner
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Reply, Request
 from tests.support.hashed_model import HashedModel
+from tests.support.storing import store_page
 
 TALKS = json.loads((Path(__file__).parent / "conversations.json").read_text(encoding="utf-8"))
 
@@ -66,7 +67,7 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
         page = Page(
             row["url"], url_hash, row["title"], row["lang"], "docs.example.com", row["text"], url_hash, "import"
         )
-        ingestor.settle(LoadedPage(web_source(page.url), page), lambda _: None)
+        store_page(ingestor, LoadedPage(web_source(page.url), page), lambda _: None)
     yield Retriever(library, model, sparse)
     client.close()
 

@@ -28,6 +28,7 @@ from rag.web.url_key import url_hash, url_key
 from tests.ingest.jobs.conftest import records
 from tests.store.test_duplicates import english
 from tests.support.page_server import PageServer
+from tests.support.storing import store_page
 
 HTML = "<html><head><title>{title}</title>{head}</head><body><article><h1>{title}</h1>{body}</article></body></html>"
 
@@ -43,7 +44,7 @@ def canonical(url: str) -> str:
 
 def take(ingestor: Ingestor, source: Source | str, decision: Decision = "") -> IngestResult:
     given = web_source(source) if isinstance(source, str) else source
-    return ingestor.settle(ingestor.read(given, lambda stage: None), lambda stage: None, decision=decision)
+    return store_page(ingestor, ingestor.read(given, lambda stage: None), lambda stage: None, decision=decision)
 
 
 def urls(ingestor: Ingestor) -> set[str]:
@@ -412,7 +413,7 @@ def test_reads_in_any_order_end_in_one_page(ingestor: Ingestor, page_server: Pag
     sources = [web_source(main), *(web_source(page_server.url(path)) for path in paths)]
     random.Random(seed).shuffle(sources)
     reads: list[LoadedPage] = [ingestor.read(source, lambda stage: None) for source in sources]
-    rows = [ingestor.settle(read, lambda stage: None) for read in reads]
+    rows = [store_page(ingestor, read, lambda stage: None) for read in reads]
     reasons = {row.reason: row.status for row in rows if row.url != main}
     assert reasons == {"page_added": "added", "canonical_alias": "duplicate"} or sources[0].url == main
     assert urls(ingestor) == {main}
@@ -488,7 +489,7 @@ def test_a_page_is_judged_again_where_the_library_changed_meanwhile(
     found = [page_server.add(path, html(english(1))) for path in ("/first", "/second")]
     first, second = (ingestor.prepare(ingestor.read(web_source(url), quiet), quiet) for url in found)
     assert len(asked) == 2
-    assert ingestor.settle(first, quiet).status == "added"
+    assert store_page(ingestor, first, quiet).status == "added"
     assert len(asked) == 2
-    assert ingestor.settle(second, quiet).reason == "same_text"
+    assert store_page(ingestor, second, quiet).reason == "same_text"
     assert len(asked) == 3

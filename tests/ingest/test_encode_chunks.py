@@ -23,6 +23,7 @@ from rag.store.values import NewChunks
 from rag.types import Chunk, SparseVector
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
+from tests.support.storing import store_page
 
 TEXT = "The harbour bridge was opened in 1932. It carries eight lanes of traffic over the bay. "
 
@@ -110,7 +111,7 @@ def test_settling_a_prepared_page_encodes_nothing(ingestor: Ingestor, model: Has
     read = ingestor.prepare(ingestor.read(record(1), quiet), quiet)
     encoded = len(model.encoded)
     stages: list[str] = []
-    row = ingestor.settle(read, stages.append)
+    row = store_page(ingestor, read, stages.append)
     assert (row.status, stages) == ("added", ["storing"])
     assert 0 < encoded == len(model.encoded) == row.chunks
 
@@ -118,14 +119,14 @@ def test_settling_a_prepared_page_encodes_nothing(ingestor: Ingestor, model: Has
 def test_what_was_prepared_for_another_title_is_made_anew(ingestor: Ingestor, model: HashedModel) -> None:
     read = ingestor.prepare(ingestor.read(record(1), quiet), quiet)
     renamed = replace(read, page=replace(read.page, title="Another title"))
-    assert ingestor.settle(renamed, quiet).status == "added"
+    assert store_page(ingestor, renamed, quiet).status == "added"
     assert any(text.startswith("Another title") for text in model.encoded)
 
 
 @pytest.mark.parametrize("decision", ["", "skip"])
 def test_what_would_not_be_stored_is_not_prepared(ingestor: Ingestor, model: HashedModel, decision: Any) -> None:
     if not decision:
-        ingestor.settle(ingestor.read(record(1), quiet), quiet)
+        store_page(ingestor, ingestor.read(record(1), quiet), quiet)
     model.encoded.clear()
     read: LoadedPage = ingestor.prepare(ingestor.read(record(1), quiet), quiet, decision=decision)
     assert read.prepared is None
@@ -135,13 +136,13 @@ def test_what_would_not_be_stored_is_not_prepared(ingestor: Ingestor, model: Has
 def test_a_duplicate_is_not_encoded(ingestor: Ingestor, model: HashedModel, page_server: PageServer) -> None:
     body = f"<html><body><article><h1>Bridge</h1><p>{TEXT * 8}</p></article></body></html>"
     one, other = (page_server.add(path, body) for path in ("/one", "/other"))
-    ingestor.settle(ingestor.read(web_source(one), quiet), quiet)
+    store_page(ingestor, ingestor.read(web_source(one), quiet), quiet)
     model.encoded.clear()
     read = ingestor.read(web_source(other), quiet)
     assert ingestor.prepare(read, quiet).prepared is None
     kept = ingestor.prepare(read, quiet, decision="keep_both")
     assert kept.prepared is not None
-    assert ingestor.settle(kept, quiet, decision="keep_both").status == "added"
+    assert store_page(ingestor, kept, quiet, decision="keep_both").status == "added"
 
 
 def test_twins_in_one_batch_are_stored_once(ingestor: Ingestor, page_server: PageServer) -> None:

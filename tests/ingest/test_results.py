@@ -10,7 +10,7 @@ import pytest
 from rag.errors import FetchError, IngestError
 from rag.ingest.diff import page_diff
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.results import GONE_AFTER, due, mark_missing
+from rag.ingest.results import GONE_AFTER, mark_missing
 from rag.ingest.sources import web_source
 from rag.locales import say
 from rag.reading.parser import READING_VERSION
@@ -20,6 +20,7 @@ from tests.ingest.test_duplicates import html
 from tests.store.test_duplicates import english
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer, Reply
+from tests.support.storing import store_page
 
 QUIET: Callable[..., None] = lambda stage: None  # noqa: E731
 
@@ -33,7 +34,7 @@ def page_of(ingestor: Ingestor, url: str) -> Page:
 def look(ingestor: Ingestor, url: str, decision: Decision = "") -> IngestResult:
     """Read the page, as a re-check if it is stored."""
     known = ingestor.library.resolve([url_hash(url)]).get(url_hash(url))
-    return ingestor.settle(ingestor.read(web_source(url), QUIET, known=known), QUIET, decision=decision)
+    return store_page(ingestor, ingestor.read(web_source(url), QUIET, known=known), QUIET, decision=decision)
 
 
 def test_a_page_remembers_what_its_server_sent_with_it(ingestor: Ingestor, page_server: PageServer) -> None:
@@ -315,7 +316,7 @@ def test_a_refresh_through_an_alias_updates_the_page(ingestor: Ingestor, page_se
     main = page_server.add("/main", html(english(1)))
     old = page_server.add("/old", status=301, headers={"Location": "/main"})
     look(ingestor, main)
-    ingestor.settle(ingestor.read(web_source(old), QUIET), QUIET)
+    store_page(ingestor, ingestor.read(web_source(old), QUIET), QUIET)
     page_server.add("/main", html(english(2)))
     row = look(ingestor, old)
     assert (row.status, row.url_hash) == ("updated", url_hash(main))
@@ -328,7 +329,7 @@ def test_a_page_that_was_removed_meanwhile_does_not_come_back(ingestor: Ingestor
     page_server.add("/a", html(english(2)))
     read = ingestor.read(web_source(url), QUIET, known=page_of(ingestor, url))
     ingestor.library.remove([url_hash(url)])
-    row = ingestor.settle(read, QUIET)
+    row = store_page(ingestor, read, QUIET)
     assert (row.status, row.reason) == ("skipped", "page_removed")
     assert ingestor.library.page_count() == 0
 
@@ -339,19 +340,6 @@ def test_an_alias_found_while_a_page_was_read_is_not_lost(ingestor: Ingestor, pa
     look(ingestor, main)
     read = ingestor.read(web_source(main), QUIET, known=page_of(ingestor, main))
     assert read.not_modified
-    ingestor.settle(ingestor.read(web_source(old), QUIET), QUIET)
-    ingestor.settle(read, QUIET)
+    store_page(ingestor, ingestor.read(web_source(old), QUIET), QUIET)
+    store_page(ingestor, read, QUIET)
     assert page_of(ingestor, main).aliases == (old,)
-
-
-def test_which_pages_are_due() -> None:
-    def page(key: str, added: str, checked: str = "", source: str = "web") -> Page:
-        return Page(key, key, "", "", "", "", "", source, added_at=added, checked_at=checked)  # type: ignore[arg-type]
-
-    pages = [
-        page("old", "2025-01-01", "2025-06-01"),
-        page("never", "2025-05-01"),
-        page("fresh", "2025-01-01", "2025-12-01"),
-        page("file", "2025-01-01", source="file"),
-    ]
-    assert [one.url for one in due(pages, "2025-07-01")] == ["never", "old"]

@@ -14,6 +14,7 @@ from rag.retrieval.strategies import STRATEGIES
 from rag.store.qdrant.library import Library
 from rag.types import Passage
 from tests.support.hashed_model import HashedModel
+from tests.support.storing import store_page
 
 TEXT = (
     "The lamp was wound every four hours. The bell rang twice a minute.\n\nOil came in cans. "
@@ -106,7 +107,7 @@ def _ignore(stage: str) -> None:
 
 def take_in(ingestor: Ingestor, chunker: str, text: str = PAGE_TEXT) -> str:
     source = Source("x", URL, "import", record={"url": URL, "title": "Lighthouse", "text": text})
-    return ingestor.with_chunker(chunker).settle(ingestor.read(source, _ignore), _ignore).url_hash
+    return store_page(ingestor.with_chunker(chunker), ingestor.read(source, _ignore), _ignore).url_hash
 
 
 @pytest.fixture

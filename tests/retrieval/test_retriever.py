@@ -13,6 +13,7 @@ from rag.retrieval.retriever import Retriever
 from rag.retrieval.strategies import STRATEGIES
 from rag.store.qdrant.library import Library
 from tests.support.hashed_model import HashedModel
+from tests.support.storing import store_page
 
 PAGES = {
     "Volcano": "Mount Aso erupted in 1953. Its crater is 24 kilometres wide.",
@@ -31,7 +32,7 @@ def _ignore(stage: str) -> None:
 def retriever(small_library: Library, ingestor: Ingestor, model: HashedModel) -> Retriever:
     for title, text in PAGES.items():
         record = {"url": f"https://pages.example/{title}", "title": title, "text": text}
-        ingestor.settle(ingestor.read(Source(title, record["url"], "import", record=record), _ignore), _ignore)
+        store_page(ingestor, ingestor.read(Source(title, record["url"], "import", record=record), _ignore), _ignore)
     return Retriever(small_library, model, SparseEncoder())
 
 

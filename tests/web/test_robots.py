@@ -53,10 +53,8 @@ class TestRules:
 
     def test_delay_and_sitemaps(self, page_server: PageServer, fetcher: Fetcher, robots: Robots) -> None:
         serve(page_server, RULES)
-        assert robots.delay(page_server.url("/")) == 2.5
         assert robots.sitemaps(page_server.url("/x")) == ["https://example.com/map.xml"]
-        with fetcher.gates.enter(page_server.pair, "u"):
-            assert fetcher.gates._gates[page_server.pair].delay == 2.5, "every request from now on keeps to it"
+        assert fetcher.gates.delay_of(page_server.pair) == 2.5, "every request from now on keeps to it"
 
     def test_our_own_group_comes_before_that_for_all(self, page_server: PageServer, robots: Robots) -> None:
         serve(page_server, "User-agent: *\nDisallow: /\n\nUser-agent: pagelight\nUser-agent: x\nDisallow: /no\n")
@@ -134,11 +132,11 @@ class TestStatus:
         assert robots.is_allowed(page_server.url("/a"))
 
     @pytest.mark.parametrize("status", [429, 500, 503])
-    def test_a_fault_refuses_all(self, page_server: PageServer, robots: Robots, status: int) -> None:
+    def test_a_fault_refuses_all(self, page_server: PageServer, fetcher: Fetcher, robots: Robots, status: int) -> None:
         serve(page_server, "", status=status)
         assert refusal(robots, page_server.url("/a")) == "robots_unreadable"
         assert robots.sitemaps(page_server.url("/a")) == []
-        assert robots.delay(page_server.url("/a")) == 0.0
+        assert fetcher.gates.delay_of(page_server.pair) == 0.0
         assert page_server.count("/robots.txt") == 1
 
     def test_no_answer_refuses_all(self, page_server: PageServer, robots: Robots) -> None:

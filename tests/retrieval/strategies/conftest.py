@@ -16,6 +16,7 @@ from rag.retrieval.engine import Engine, Need
 from rag.store.qdrant.library import Library
 from rag.types import Passage
 from tests.support.hashed_model import HashedModel
+from tests.support.storing import store_page
 
 PAGES = {
     "Volcano": "Mount Aso erupted in 1953. Its crater is 24 kilometres wide.",
@@ -66,7 +67,7 @@ def filled(small_library: Library, ingestor: Ingestor) -> Library:
     for title, text in PAGES.items():
         record = {"url": f"https://pages.example/{title}", "title": title, "text": text}
         source = Source(title, record["url"], "import", record=record)
-        ingestor.settle(ingestor.read(source, lambda _: None), lambda _: None)
+        store_page(ingestor, ingestor.read(source, lambda _: None), lambda _: None)
     return small_library
 
 

@@ -19,6 +19,7 @@ from rag.ui.kit.sources import (
     version_line,
 )
 from tests.support.lighthouse import ENGLISH, make_citation, make_page, make_passage
+from tests.support.storing import store_page
 
 PAGE = make_page(1, "Keeping a lighthouse", ENGLISH, "en")
 QUOTE = "The lamp was wound every four hours, day and night."
@@ -103,7 +104,7 @@ TEXT = "\n\n".join(f"Section {n} tells of lamp number {n}, which burns {n} hours
 
 def take_in(ingestor: Ingestor, text: str) -> list[Passage]:
     (source,) = file_sources("lamps.txt", text.encode())
-    ingestor.settle(ingestor.read(source, lambda _: None), lambda _: None)
+    store_page(ingestor, ingestor.read(source, lambda _: None), lambda _: None)
     return ingestor.library.chunks(ingestor.key(source))
 
 
