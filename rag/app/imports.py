@@ -49,8 +49,8 @@ class Imports:
         self._hosts = database.hosts if database.postgres else None
         self.web_search = web_search(settings)
         limits, bounds = _limits(settings.fetch_per_host), record_bounds(settings)
-        per_person = settings.jobs_per_person
-        self.jobs = Jobs(database, self.ingestor, self._sites, limits=limits, bounds=bounds, per_person=per_person)
+        per_owner = settings.jobs_per_person
+        self.jobs = Jobs(database, self.ingestor, self._sites, limits=limits, bounds=bounds, per_owner=per_owner)
         self.external = ExternalJobs(database)
         self.schedules = Schedules(database, self.jobs, has_library=libraries.has)
 

@@ -91,7 +91,7 @@ class _Batch:
         remaining = len(positions)
         try:
             while remaining:
-                while waiting and ahead.has_room():
+                while waiting and ahead.has_capacity():
                     position = waiting.popleft()
                     ahead.begin("", position, "", with_unlimited_wait(partial(self._read, self._sources[position])))
                 if (first := ahead.take()) is not None:

@@ -38,10 +38,10 @@ log = logging.getLogger(__name__)
 MAX_FILES = 50
 MAX_NESTING = 3
 _MAX_SITEMAP_BYTES = 10 * 1024 * 1024
-_USUAL_PLACES = ("/sitemap.xml", "/sitemap_index.xml")
+_USUAL_PATHS = ("/sitemap.xml", "/sitemap_index.xml")
 _SITEMAP_PATH = lazy_regex(r"(?:sitemap[^/]*|\.xml(?:\.gz)?)$", re.IGNORECASE)
 
-Admits = Callable[[str], bool]
+UrlFilter = Callable[[str], bool]
 
 
 def sitemap_pages(
@@ -51,7 +51,7 @@ def sitemap_pages(
     start: str,
     limit: int,
     *,
-    admits: Admits | None = None,
+    admits: UrlFilter | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> list[FoundPage]:
     """Return up to `limit` pages that the site's sitemaps list and `admits` accepts, each once.
@@ -61,9 +61,9 @@ def sitemap_pages(
     IngestError("sitemap_missing") if there is none, and the errors of robots.txt.
     """
     accepts = admits or (lambda url: same_site(start, url))
-    for places in _list_places(robots, start):
+    for urls in _list_candidates(robots, start):
         search = _SitemapSearch(fetcher, parser, start, limit, accepts, stopped)
-        search.read(places)
+        search.read(urls)
         if search.files:
             return list(search.found.values())
     raise IngestError("sitemap_missing", url=printable(start))
@@ -77,31 +77,31 @@ class _SitemapSearch:
     parser: Parser
     start: str
     limit: int
-    admits: Admits
+    admits: UrlFilter
     stopped: Callable[[], bool]
     found: dict[str, FoundPage] = field(default_factory=dict)
     files: int = 0
 
-    def read(self, places: list[str]) -> None:
-        """Read the sitemaps at `places` and those that their indexes list, breadth-first."""
-        waiting = deque((place, 1) for place in places)
-        seen = set(places)
+    def read(self, urls: list[str]) -> None:
+        """Read the sitemaps at `urls` and those that their indexes list, breadth-first."""
+        waiting = deque((url, 1) for url in urls)
+        seen = set(urls)
         count = 0
         while waiting and count < MAX_FILES and len(self.found) < self.limit and not self.stopped():
-            place, nesting = waiting.popleft()
+            url, nesting = waiting.popleft()
             count += 1
-            for inner in self._read_one(place):
+            for inner in self._read_one(url):
                 if inner not in seen and nesting < MAX_NESTING:
                     seen.add(inner)
                     waiting.append((inner, nesting + 1))
 
-    def _read_one(self, place: str) -> list[str]:
+    def _read_one(self, url: str) -> list[str]:
         """Add the pages of one sitemap; return the sitemaps that it lists on its own or the start's site."""
         try:
-            fetched = self.fetcher.fetch(place, raw=_MAX_SITEMAP_BYTES, stopped=self.stopped)
+            fetched = self.fetcher.fetch(url, raw=_MAX_SITEMAP_BYTES, stopped=self.stopped)
             content = self.parser.run("sitemap", fetched.body, url=fetched.final_url)
         except IngestError as error:
-            log.info("sitemap %s: %s", printable(place), error)
+            log.info("sitemap %s: %s", printable(url), error)
             return []
         if content["sitemaps"] or content["pages"]:
             self.files += 1
@@ -111,13 +111,13 @@ class _SitemapSearch:
             address = page_address(url)
             if address not in self.found and self.admits(address):
                 self.found[address] = FoundPage(address, modified=modified)
-        return [inner for inner in content["sitemaps"] if same_site(inner, place) or same_site(inner, self.start)]
+        return [inner for inner in content["sitemaps"] if same_site(inner, url) or same_site(inner, self.start)]
 
 
-def _list_places(robots: Robots, start: str) -> list[list[str]]:
+def _list_candidates(robots: Robots, start: str) -> list[list[str]]:
     """Return lists of URLs that may be sitemaps, to be tried in order until one list has a sitemap."""
-    from_robots = [place for address in robots.sitemaps(start) if (place := web_address(start, address))][:MAX_FILES]
-    usual = [join_url(start, place) for place in _USUAL_PLACES]
+    from_robots = [url for address in robots.sitemaps(start) if (url := web_address(start, address))][:MAX_FILES]
+    usual = [join_url(start, url) for url in _USUAL_PATHS]
     direct = [[start]] if _SITEMAP_PATH.search(split_url(start).path) else []
     return [*direct, *([from_robots] if from_robots else []), usual]
 
@@ -235,9 +235,9 @@ class Frontier:
         else:  # the start of a crawl may link to its pages without being one of them
             is_start = self.plan.kind == "crawl" and address == self._start and depth == 0
             is_within = is_start or self._scope.admits(address, depth)
-        return is_within and self._has_room(address) and self.robots.is_allowed(address)
+        return is_within and self._has_variant_budget(address) and self.robots.is_allowed(address)
 
-    def _has_room(self, address: str) -> bool:
+    def _has_variant_budget(self, address: str) -> bool:
         """Return whether the path of `address` has few enough query variants so far."""
         path, _, query = address.partition("?")
         allowance = max(MIN_VARIANTS, self.plan.max_pages // _SHARE_OF_VARIANTS)

@@ -62,7 +62,7 @@ class _Task(Generic[V]):
     read: Callable[[], V]
 
 
-class Turns(Generic[T]):
+class FairQueue(Generic[T]):
     """Queues by group, served round-robin."""
 
     def __init__(self) -> None:
@@ -95,8 +95,8 @@ class ReadAhead(Generic[V]):
         self._limits = limits or Limits()
         self._size = size
         self._changed = threading.Condition()
-        self._waiting: Turns[_Task[V]] = Turns()
-        self._ready: Turns[tuple[ReadResult[V], int]] = Turns()
+        self._waiting: FairQueue[_Task[V]] = FairQueue()
+        self._ready: FairQueue[tuple[ReadResult[V], int]] = FairQueue()
         self._bytes = 0
         self._reading = 0
         self._idle = 0
@@ -105,7 +105,7 @@ class ReadAhead(Generic[V]):
         self._woken = False
         self._closed = False
 
-    def has_room(self, host: str = "") -> bool:
+    def has_capacity(self, host: str = "") -> bool:
         """Return whether another item may begin, from `host` if it is fetched."""
         with self._changed:
             count = len(self._waiting) + self._reading + len(self._ready)
@@ -138,11 +138,11 @@ class ReadAhead(Generic[V]):
             self._bytes -= size
             return result
 
-    def take_ready(self, most: int) -> list[ReadResult[V]]:
-        """Return up to `most` further results that are ready now."""
+    def take_ready(self, limit: int) -> list[ReadResult[V]]:
+        """Return up to `limit` further results that are ready now."""
         results: list[ReadResult[V]] = []
         with self._changed:
-            while len(results) < most and len(self._ready) and not self._closed:
+            while len(results) < limit and len(self._ready) and not self._closed:
                 result, size = self._ready.pop()
                 self._bytes -= size
                 results.append(result)

@@ -17,10 +17,10 @@ from rag.store.sql.small_tables import Schedule, Scope
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
-FEWEST_HOURS = 1
-MOST_HOURS = 24 * 366
-_LONGEST_SLEEP = 300.0  # to catch up after the machine slept or its clock was set
-_SHORTEST_SLEEP = 1.0
+MIN_HOURS = 1
+MAX_HOURS = 24 * 366
+_MAX_SLEEP = 300.0  # to catch up after the machine slept or its clock was set
+_MIN_SLEEP = 1.0
 
 
 class Rechecks(Protocol):
@@ -62,7 +62,7 @@ class Schedules:
         self._jobs = jobs
         self._clock = clock
         self._has_library = has_library
-        self._news = threading.Event()
+        self._changed = threading.Event()
         self._closed = False
         self._thread = threading.Thread(target=self._watch, name="schedules", daemon=True)
 
@@ -73,7 +73,7 @@ class Schedules:
     def close(self) -> None:
         """Stop the thread; no further re-checks start."""
         self._closed = True
-        self._news.set()
+        self._changed.set()
 
     def set(
         self,
@@ -106,14 +106,14 @@ class Schedules:
                 schedule_id = self._table.add(
                     library, owner, scope, site=site, url_hashes=hashes, every=every_hours, next_at=next_at
                 )
-        self._news.set()
+        self._changed.set()
         return schedule_id
 
     def remove(self, schedule_id: str) -> None:
         """Delete a schedule. Raises StoreError("schedule_unknown")."""
         self.library_of(schedule_id)
         self._table.remove(schedule_id)
-        self._news.set()
+        self._changed.set()
 
     def library_of(self, schedule_id: str) -> str:
         """Return the library whose pages are re-checked. Raises StoreError("schedule_unknown")."""
@@ -158,14 +158,14 @@ class Schedules:
                 wait = self._seconds_to_next()
             except RagError as error:  # a full or busy disk: the re-check is late, not lost
                 log.warning("schedules: %s", error)
-                wait = _LONGEST_SLEEP
-            self._news.wait(wait)
-            self._news.clear()
+                wait = _MAX_SLEEP
+            self._changed.wait(wait)
+            self._changed.clear()
 
     def _seconds_to_next(self) -> float:
         first = self._table.next_time()
-        seconds = (datetime.fromisoformat(first) - self._clock()).total_seconds() if first else _LONGEST_SLEEP
-        return min(max(seconds, _SHORTEST_SLEEP), _LONGEST_SLEEP)
+        seconds = (datetime.fromisoformat(first) - self._clock()).total_seconds() if first else _MAX_SLEEP
+        return min(max(seconds, _MIN_SLEEP), _MAX_SLEEP)
 
 
 def _next_time(schedule: Schedule, moment: datetime) -> datetime:
@@ -175,8 +175,8 @@ def _next_time(schedule: Schedule, moment: datetime) -> datetime:
 
 
 def _check_hours(hours: int) -> None:
-    if not FEWEST_HOURS <= hours <= MOST_HOURS:
-        raise StoreError("schedule_too_often", fewest=FEWEST_HOURS, most=MOST_HOURS)
+    if not MIN_HOURS <= hours <= MAX_HOURS:
+        raise StoreError("schedule_too_often", fewest=MIN_HOURS, most=MAX_HOURS)
 
 
 def _text(moment: datetime) -> str:

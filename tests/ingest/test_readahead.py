@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag.errors import FetchError, IngestError, RagError, StoreError
-from rag.ingest.readahead import MAX_DELAY, Limits, ReadAhead, Turns, delay_before
+from rag.ingest.readahead import MAX_DELAY, FairQueue, Limits, ReadAhead, delay_before
 from rag.types import because
 
 
@@ -26,7 +26,7 @@ def ahead() -> Iterator[ReadAhead[str]]:
 
 
 def test_groups_take_turns() -> None:
-    turns: Turns[int] = Turns()
+    turns: FairQueue[int] = FairQueue()
     for number in range(4):
         turns.put("a", number)
     turns.put("b", 10)
@@ -64,27 +64,27 @@ def test_room_is_bounded_by_number_host_and_bytes(ahead: ReadAhead[str], gate: t
 
     for number in range(2):
         ahead.begin("g", number, "a.example", waits)
-    assert not ahead.has_room("a.example")
-    assert ahead.has_room("b.example")
-    assert ahead.has_room()
+    assert not ahead.has_capacity("a.example")
+    assert ahead.has_capacity("b.example")
+    assert ahead.has_capacity()
     for number in range(2):
         ahead.begin("g", 2 + number, "b.example", waits)
-    assert not ahead.has_room()
+    assert not ahead.has_capacity()
     gate.set()
     assert ahead.take(60) is not None
     assert ahead.take(60) is not None
     while (one := ahead.take(2.0)) is not None:
         assert one.value
-    assert ahead.has_room("a.example")
+    assert ahead.has_capacity("a.example")
 
 
 def test_what_is_ready_and_large_leaves_no_room(ahead: ReadAhead[str]) -> None:
     ahead.begin("g", 0, "", lambda: "x" * 1_000_000)
     ahead.begin("g", 1, "", lambda: "")
-    while ahead.has_room():
+    while ahead.has_capacity():
         threading.Event().wait(0.01)
     assert [ahead.take(60), ahead.take(60)].count(None) == 0
-    assert ahead.has_room()
+    assert ahead.has_capacity()
 
 
 def test_a_dropped_group_comes_out_no_more(ahead: ReadAhead[str], gate: threading.Event) -> None:

@@ -23,7 +23,7 @@ WINDOW = 60.0
 _MIN_ITEMS = 3
 
 
-class Run:
+class JobRun:
     """A running job. Positions in `active` are in progress or wait for a retry.
 
     `token` is that of the lease on the job. `turn` grows with each item that is begun.
@@ -63,15 +63,15 @@ class Run:
         if job is not None and job.discovery == "waiting":
             self._discover_at = 0.0
 
-    def next_item(self, now: float, has_room: Callable[[str], bool]) -> JobItem | None:
+    def next_item(self, now: float, has_capacity: Callable[[str], bool]) -> JobItem | None:
         """Return the first item that is due and whose host has capacity, and make it active; None if there is none."""
-        if (item := self._next_retry(now, has_room)) is not None:
+        if (item := self._next_retry(now, has_capacity)) is not None:
             return item
         if not self._window:
             self._fill()
         for _ in range(len(self._window)):
             item = self._window.popleft()
-            if has_room(host_of(item)) and self._has_turn(item):
+            if has_capacity(host_of(item)) and self._has_turn(item):
                 return self._activate(item)
             self._window.append(item)
         return None
@@ -95,7 +95,7 @@ class Run:
         self._tries[position] += 1
         return self._tries[position]
 
-    def note(self, host: str, position: int, *, timed_out: bool) -> None:
+    def record_response(self, host: str, position: int, *, timed_out: bool) -> None:
         """Record whether a request to `host` timed out.
 
         Time-outs of retries and of silent hosts are ignored, as they say nothing new about the network.
@@ -132,7 +132,7 @@ class Run:
         self.active -= {position for _, position in self._retries}
         self._retries.clear()
 
-    def _next_retry(self, now: float, has_room: Callable[[str], bool]) -> JobItem | None:
+    def _next_retry(self, now: float, has_capacity: Callable[[str], bool]) -> JobItem | None:
         if not self._retries or self._retries[0][0] > now:
             return None
         when, position = heapq.heappop(self._retries)
@@ -140,7 +140,7 @@ class Run:
         if item is None or item.result is not None:
             self.release(position)
             return None
-        if not has_room(host_of(item)):
+        if not has_capacity(host_of(item)):
             heapq.heappush(self._retries, (when, position))
             return None
         return self._activate(item)
@@ -167,7 +167,7 @@ def host_of(item: JobItem) -> str:
     return parts.netloc if parts.scheme in ("http", "https") else ""
 
 
-class Pace:
+class JobSpeed:
     """The speed of jobs, by the items finished in the last WINDOW seconds. Safe to share between threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -182,7 +182,7 @@ class Pace:
             self._began[job_id] = self._clock()
             self._ends[job_id] = deque()
 
-    def note(self, job_id: str) -> None:
+    def count_item(self, job_id: str) -> None:
         """Record that one more item of the job is done."""
         with self._lock:
             self._ends.setdefault(job_id, deque()).append(self._clock())

@@ -12,7 +12,7 @@ from typing import Any
 
 from rag.errors import StoreError
 from rag.ingest.discovery import SiteKind, SitePlan
-from rag.ingest.jobs.run import Pace
+from rag.ingest.jobs.run import JobSpeed
 from rag.ingest.jobs.steps import OpenIngestor, OpenSites, StepsFactory, make_cancellation, make_skip, new_items
 from rag.ingest.jobs.worker import RENEW_SECONDS, Worker
 from rag.ingest.readahead import Limits
@@ -27,7 +27,7 @@ from rag.text import to_plain_line
 from rag.types import Decision, IngestResult, Notice
 from rag.web.site_scope import MAX_DEPTH, MAX_PAGES
 
-_ALWAYS: frozenset[Decision] = frozenset(["retry", "skip"])
+_ALWAYS_ALLOWED: frozenset[Decision] = frozenset(["retry", "skip"])
 
 
 class Jobs:
@@ -45,21 +45,21 @@ class Jobs:
         *,
         limits: Limits | None = None,
         bounds: RecordBounds = BOUNDS,
-        per_person: int = 50,
+        per_owner: int = 50,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`open_ingestor` returns the ingestor of a library by name; it may take long and raise RagError.
 
         `open_sites` returns the site walker; without it, site jobs fail. `bounds` apply to JSONL files. An `owner`
-        with `per_person` unfinished jobs gets StoreError("too_many_jobs") for another one.
+        with `per_owner` unfinished jobs gets StoreError("too_many_jobs") for another one.
         """
         self._owner: str | None = None
         self._database = database
         self._jobs = database.jobs
         self._items = database.items
-        self._per_person = per_person
-        self._pace = Pace(clock)
-        self._worker = Worker(database, StepsFactory(database, open_ingestor, open_sites, bounds), self._pace, limits)
+        self._per_owner = per_owner
+        self._speed = JobSpeed(clock)
+        self._worker = Worker(database, StepsFactory(database, open_ingestor, open_sites, bounds), self._speed, limits)
 
     def of(self, owner: str | None) -> Jobs:
         """Return the service for one user, who sees their own jobs and those without an owner."""
@@ -69,7 +69,7 @@ class Jobs:
 
     def start(self) -> None:
         """Resume jobs that an earlier process left unfinished and, from now on, those that another process leaves."""
-        self._worker.end_cancelled()
+        self._worker.finish_cancelled_items()
         if self._jobs.has_running():
             self._worker.wake()
         self._worker.start()
@@ -168,10 +168,10 @@ class Jobs:
     def cancel(self, job_id: str) -> None:
         """Cancel a job after the current page; stored pages stay, the others are skipped."""
         self._find_job(job_id)
-        with self._worker.between_pages(job_id) as in_hand, self._database.transaction():
+        with self._worker.block_storing(job_id) as being_stored, self._database.transaction():
             self._items.append(job_id, map(_make_cancelled_file, self._database.files.names(job_id)))
             if self._jobs.set_state(job_id, "cancelled", from_states=["running", "paused"]):
-                self._items.finish_open(job_id, make_cancellation, in_hand)
+                self._items.finish_open(job_id, make_cancellation, being_stored)
                 self._database.files.clear(job_id)
         self._worker.wake()
 
@@ -207,7 +207,7 @@ class Jobs:
         item = self._items.item(job_id, position)
         if item is None:
             raise StoreError("item_unknown")
-        choices = {*item.result.choices, *_ALWAYS} if item.result else set()
+        choices = {*item.result.choices, *_ALWAYS_ALLOWED} if item.result else set()
         if decision not in choices or self._items.payload(job_id, position) is None:
             raise StoreError("decision_unfit")
         with self._database.transaction():
@@ -221,7 +221,7 @@ class Jobs:
     def delete(self, job_id: str) -> None:
         """Delete a job from the history, a running one after its current page; its pages stay in the library."""
         self._find_job(job_id)
-        with self._worker.between_pages(job_id):
+        with self._worker.block_storing(job_id):
             self._jobs.delete(job_id)
         self._worker.wake()
 
@@ -242,8 +242,8 @@ class Jobs:
     def _view(self, job: Job) -> JobView:
         values = {column.name: getattr(job, column.name) for column in fields(job)}
         if job.state == "running":
-            values["rate"] = self._pace.rate(job.id)
-            values["seconds_left"] = self._pace.seconds_left(job.id, job.counts.get("", 0))
+            values["rate"] = self._speed.rate(job.id)
+            values["seconds_left"] = self._speed.seconds_left(job.id, job.counts.get("", 0))
         if job.state in ("running", "paused"):
             values["current"] = tuple(self._items.current_items(job.id))
         return JobView(**values, load=lambda: self._items.items(job.id))
@@ -267,8 +267,8 @@ class Jobs:
             "discovery": discovery,
         }
         with self._database.transaction(lock_name=f"jobs of {owner}" if owner else ""):
-            if owner and self._jobs.count_open(owner) >= self._per_person:
-                raise StoreError("too_many_jobs", most=self._per_person)
+            if owner and self._jobs.count_open(owner) >= self._per_owner:
+                raise StoreError("too_many_jobs", most=self._per_owner)
             job_id = self._jobs.create(library, owner, items, **values)
             self._database.files.add(job_id, files)
         self._worker.wake()

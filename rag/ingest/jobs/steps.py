@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 OpenIngestor = Callable[[str], Ingestor]
 OpenSites = Callable[[], Sites]
 
-_AT_ONCE = 500
+_BATCH_SIZE = 500
 _SEPARATE = frozenset(["data", "broken"])
 
 
@@ -47,7 +47,7 @@ class Steps:
         ingestor: Ingestor,
         items: ItemTable,
         walk: Walk | None = None,
-        files: Unpacking | None = None,
+        files: FileUnpacker | None = None,
     ) -> None:
         """`walk` covers the site of a site job; `files` unpacks the files of the job."""
         self.job = job
@@ -58,14 +58,14 @@ class Steps:
         self._online = False
         self._unanswered: list[tuple[JobItem, LoadedPage]] = []
 
-    def find(self, stopped: Callable[[], bool] = lambda: False) -> int:
+    def find(self, is_cancelled: Callable[[], bool] = lambda: False) -> int:
         """Add the job's first pages to it; return their number. Safe to repeat."""
         if self._files is not None:
-            return self._files.run(stopped)
+            return self._files.run(is_cancelled)
         if self._walk is None:
             pages = [FoundPage(page.url) for page in self._pages_to_recheck()]
         else:
-            pages = self._walk.begin(stopped)
+            pages = self._walk.begin(is_cancelled)
         self._items.append(self.job.id, map(_make_item, pages))
         return len(pages)
 
@@ -148,7 +148,7 @@ class Steps:
         payload = self._items.payload(self.job.id, item.position)
         if payload is None:
             raise StoreError("item_unknown")
-        return unpack(*payload)
+        return from_payload(*payload)
 
     def _skip_stored(self, item: JobItem, source: Source, known: Page) -> IngestResult | None:
         """Return the result of a page that is already stored and need not be read; None if it must be."""
@@ -204,7 +204,7 @@ class StepsFactory:
         if chunker or size:
             ingestor = ingestor.with_chunker(chunker, size)
         if job.kind not in ("sitemap", "crawl", "feed"):
-            files = Unpacking(job.id, self._database, self._bounds) if job.kind == "pages" else None
+            files = FileUnpacker(job.id, self._database, self._bounds) if job.kind == "pages" else None
             return Steps(job, ingestor, items, files=files)
         if self._open_sites is None:
             raise IngestError("site_unavailable")
@@ -245,7 +245,7 @@ def _find_earlier_result(item: JobItem, source: Source, known: Page) -> IngestRe
     return result(source, known.url_hash, "added" if is_new else "updated", notice, chunks=known.chunks)
 
 
-class Unpacking:
+class FileUnpacker:
     """An unpacker of a job's files into items. `run` resumes after an interruption, by the number of existing items."""
 
     def __init__(self, job_id: str, database: Database, bounds: RecordBounds) -> None:
@@ -254,12 +254,12 @@ class Unpacking:
         self._files = database.files
         self._bounds = bounds
 
-    def run(self, stopped: Callable[[], bool]) -> int:
+    def run(self, is_cancelled: Callable[[], bool]) -> int:
         """Add an item for each source in the job's files, then delete the files; return how many were added."""
         count = 0
         items = islice(new_items(self._sources()), self._items.count(self._job_id), None)
-        while batch := list(islice(items, _AT_ONCE)):
-            if stopped() or not self._items.append(self._job_id, batch):  # the job was cancelled or deleted
+        while batch := list(islice(items, _BATCH_SIZE)):
+            if is_cancelled() or not self._items.append(self._job_id, batch):  # the job was cancelled or deleted
                 return count
             count += len(batch)
         self._files.clear(self._job_id)
@@ -294,7 +294,7 @@ def _key(source: Source) -> str:
         return ""
 
 
-def pack(source: Source) -> dict[str, Any]:
+def to_payload(source: Source) -> dict[str, Any]:
     """Return a source as JSON values, without its `data`, which is stored separately."""
     payload = {field.name: getattr(source, field.name) for field in fields(source) if field.name not in _SEPARATE}
     payload["record"] = dict(source.record)
@@ -304,7 +304,7 @@ def pack(source: Source) -> dict[str, Any]:
     return payload
 
 
-def unpack(payload: Mapping[str, Any], data: bytes | None) -> Source:
+def from_payload(payload: Mapping[str, Any], data: bytes | None) -> Source:
     values = {name: value for name, value in payload.items() if name != "reading"}
     broken, inline = values.pop("broken", None), values.pop("data", None)
     if inline is not None:  # as stored by the first version
@@ -314,4 +314,4 @@ def unpack(payload: Mapping[str, Any], data: bytes | None) -> Source:
 
 
 def new_item(source: Source, url_hash: str = "", *, depth: int = 0, parent: int | None = None) -> NewItem:
-    return NewItem(to_plain_line(source.name), source.url, url_hash, pack(source), source.data, depth, parent)
+    return NewItem(to_plain_line(source.name), source.url, url_hash, to_payload(source), source.data, depth, parent)

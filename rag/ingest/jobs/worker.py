@@ -14,7 +14,7 @@ from functools import partial
 
 from rag.errors import LibraryMovedError, RagError, StoreError, StoreUnavailableError
 from rag.ingest.duplicates import MAX_GROUP
-from rag.ingest.jobs.run import DISCOVERY, OFFLINE_AFTER, SILENT_AFTER, Pace, Run, host_of
+from rag.ingest.jobs.run import DISCOVERY, OFFLINE_AFTER, SILENT_AFTER, JobRun, JobSpeed, host_of
 from rag.ingest.jobs.steps import Steps, make_cancellation, make_failure
 from rag.ingest.loader import LoadedPage
 from rag.ingest.readahead import Limits, ReadAhead, ReadResult, delay_before
@@ -40,35 +40,35 @@ class Worker:
     """
 
     def __init__(
-        self, database: Database, open_steps: Callable[[Job], Steps], pace: Pace, limits: Limits | None = None
+        self, database: Database, open_steps: Callable[[Job], Steps], speed: JobSpeed, limits: Limits | None = None
     ) -> None:
         """`open_steps` may take long and raise RagError."""
         self._database = database
         self._jobs = database.jobs
         self._items = database.items
         self._open_steps = open_steps
-        self._pace = pace
+        self._speed = speed
         self._ahead: ReadAhead[Outcome] = ReadAhead(limits, _size_of)
         self._process = Process()
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, JobRun] = {}
         self._turns: dict[str, int] = {}  # by owner
-        self._in_hand: tuple[str, set[int]] = "", set()
-        self._turn = threading.Lock()
-        self._starting = threading.Lock()
+        self._storing: tuple[str, set[int]] = "", set()
+        self._store_lock = threading.Lock()
+        self._start_lock = threading.Lock()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._work, name="imports", daemon=True)
-        self._renewing = threading.Thread(target=self._renew, name="leases", daemon=True)
+        self._lease_thread = threading.Thread(target=self._renew, name="leases", daemon=True)
 
     def start(self) -> None:
         """Start to check every few seconds for jobs that another process left."""
-        with self._starting:
-            if self._renewing.ident is None and not self._closed.is_set():
-                self._renewing.start()
+        with self._start_lock:
+            if self._lease_thread.ident is None and not self._closed.is_set():
+                self._lease_thread.start()
 
     def wake(self) -> None:
         """Check the database for a new job or a changed state. Starts the threads if necessary."""
         self.start()
-        with self._starting:
+        with self._start_lock:
             if self._thread.ident is None and not self._closed.is_set():
                 self._thread.start()
         self._ahead.wake()
@@ -79,22 +79,22 @@ class Worker:
         self._ahead.close()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(_CLOSING_SECONDS)
-        if self._renewing.is_alive():
-            self._renewing.join(_CLOSING_SECONDS)
+        if self._lease_thread.is_alive():
+            self._lease_thread.join(_CLOSING_SECONDS)
             with suppress(StoreError):
                 self._jobs.release(self._process.name)
 
     @contextmanager
-    def between_pages(self, job_id: str) -> Iterator[set[int]]:
+    def block_storing(self, job_id: str) -> Iterator[set[int]]:
         """Block further storing; yield the positions of the job's pages being stored, or in progress elsewhere."""
-        with self._turn:
-            in_hand, positions = self._in_hand
+        with self._store_lock:
+            storing_job, positions = self._storing
             if job_id not in self._runs:
                 yield {item.position for item in self._items.current_items(job_id)}
             else:
-                yield positions if in_hand == job_id else set()
+                yield positions if storing_job == job_id else set()
 
-    def end_cancelled(self) -> None:
+    def finish_cancelled_items(self) -> None:
         """Record a result for items that were in progress when their job was cancelled, once no worker has it."""
         for job_id in self._jobs.cancelled_with_open_items():
             self._items.finish_open(job_id, make_cancellation)
@@ -115,7 +115,7 @@ class Worker:
         while not self._closed.wait(RENEW_SECONDS):
             try:
                 self._jobs.renew_leases(self._process.name)
-                self.end_cancelled()
+                self.finish_cancelled_items()
                 if self._jobs.has_running():
                     self.wake()  # for a job that another process left or changed
             except StoreError as error:
@@ -158,12 +158,12 @@ class Worker:
             log.exception("import %s cannot begin", job_id)
             self._fail(job_id, token, Notice("unexpected"))
         else:
-            self._runs[job_id] = Run(job_id, token, steps, self._items)
-            self._pace.begin(job_id)
+            self._runs[job_id] = JobRun(job_id, token, steps, self._items)
+            self._speed.begin(job_id)
 
     def _fail(self, job_id: str, token: int, notice: Notice) -> None:
         """End a job that cannot begin: each item fails for the same reason."""
-        with self._turn, self._database.transaction(lock_name=job_id):
+        with self._store_lock, self._database.transaction(lock_name=job_id):
             if not self._jobs.renew_lease(job_id, token) or not self._jobs.set_state(
                 job_id, "done", notice, from_states=["running"]
             ):
@@ -188,7 +188,7 @@ class Worker:
                 run.release(position)
         if not run.active:
             del self._runs[job_id]
-            self._pace.forget(job_id)
+            self._speed.forget(job_id)
             self._jobs.release(self._process.name, job_id)
 
     def _start_over(self) -> None:
@@ -201,7 +201,7 @@ class Worker:
 
     def _begin(self, running: Mapping[str, int], now: float) -> None:
         """Begin to read pages, one from each owner's jobs in turn, up to the limits."""
-        while self._ahead.has_room():
+        while self._ahead.has_capacity():
             runs = sorted(self._runs.values(), key=lambda run: (self._turns.get(run.owner, 0), run.turn))
             for run in runs:
                 if running.get(run.job_id) == run.token and self._begin_one(run, now):
@@ -210,12 +210,12 @@ class Worker:
             else:
                 return
 
-    def _begin_one(self, run: Run, now: float) -> bool:
+    def _begin_one(self, run: JobRun, now: float) -> bool:
         if run.claim_discovery(now):
             find = partial(run.steps.find, self._closed.is_set)
             self._ahead.begin(run.job_id, DISCOVERY, "", with_unlimited_wait(find, self._closed.is_set))
             return True
-        item = run.next_item(now, self._ahead.has_room)
+        item = run.next_item(now, self._ahead.has_capacity)
         if item is None:
             return False
         self._items.start_attempt(run.job_id, item.position)
@@ -239,7 +239,7 @@ class Worker:
         if run is None:
             return
         items = []
-        with self._turn:
+        with self._store_lock:
             for result in results:
                 if result.position == DISCOVERY:
                     continue
@@ -247,7 +247,7 @@ class Worker:
                     run.release(result.position)
                 else:
                     items.append((item, result))
-            self._in_hand = job_id, {item.position for item, _ in items}
+            self._storing = job_id, {item.position for item, _ in items}
         try:
             rows = self._collect_rows(run, items)
             with self._database.transaction():
@@ -255,20 +255,22 @@ class Worker:
                 for position, row in rows.items() if is_ours else ():
                     self._items.finish(job_id, position, row)
             for position in rows:
-                self._pace.note(job_id)
+                self._speed.count_item(job_id)
                 run.release(position)
         finally:
-            self._in_hand = "", set()
+            self._storing = "", set()
         for result in results:
             if result.position == DISCOVERY:
                 self._finish_discovery(run, result)
 
-    def _collect_rows(self, run: Run, items: Sequence[tuple[JobItem, ReadResult[Outcome]]]) -> dict[int, IngestResult]:
+    def _collect_rows(
+        self, run: JobRun, items: Sequence[tuple[JobItem, ReadResult[Outcome]]]
+    ) -> dict[int, IngestResult]:
         """Return the results of items by position, except those to be tried again later."""
         rows: dict[int, IngestResult] = {}
         loaded_pages: list[tuple[JobItem, LoadedPage, float]] = []
         for item, result in items:
-            self._note_silence(run, host_of(item), result)
+            self._record_timeout(run, host_of(item), result)
             error = result.error or (result.value.error if isinstance(result.value, LoadedPage) else None)
             if isinstance(error, RagError) and self._postpone(run, item.position, error, host_of(item)):
                 continue
@@ -281,7 +283,7 @@ class Worker:
                 rows[item.position] = result.value
         return rows | self._store(run, loaded_pages)
 
-    def _store(self, run: Run, loaded_pages: Sequence[tuple[JobItem, LoadedPage, float]]) -> dict[int, IngestResult]:
+    def _store(self, run: JobRun, loaded_pages: Sequence[tuple[JobItem, LoadedPage, float]]) -> dict[int, IngestResult]:
         rows: dict[int, IngestResult] = {}
         is_paused = self._jobs.state(run.job_id) == "paused"  # perhaps because of database errors on earlier pages
         try:
@@ -312,7 +314,7 @@ class Worker:
                 is_paused = isinstance(outcome, StoreError) and not run.store_faults
         return rows
 
-    def _report_fault(self, run: Run, item: JobItem, error: Exception, began: float) -> IngestResult:
+    def _report_fault(self, run: JobRun, item: JobItem, error: Exception, began: float) -> IngestResult:
         """Return the result of an item that failed for good."""
         if not isinstance(error, RagError):  # an internal error costs one page, not the job
             log.error("%s could not be taken in", item.source[:200], exc_info=error)
@@ -322,7 +324,7 @@ class Worker:
             self._note_store_fault(run, error)
         return run.steps.fail(item, error, began)
 
-    def _postpone(self, run: Run, position: int, error: RagError, host: str = "") -> bool:
+    def _postpone(self, run: JobRun, position: int, error: RagError, host: str = "") -> bool:
         """Postpone an item after a temporary failure; return False if it should not be retried."""
         if self._closed.is_set():
             return True  # interrupted by shutdown; the item waits for the next start
@@ -336,12 +338,12 @@ class Worker:
         run.postpone(position, time.monotonic() + delay)
         return True
 
-    def _note_silence(self, run: Run, host: str, result: ReadResult[Outcome]) -> None:
+    def _record_timeout(self, run: JobRun, host: str, result: ReadResult[Outcome]) -> None:
         """Record time-outs, and give up on a host with too many in a row: it would delay the job for hours."""
         if not host or isinstance(result.value, IngestResult):
             return
         error = result.error or (result.value.error if isinstance(result.value, LoadedPage) else None)
-        run.note(host, result.position, timed_out=isinstance(error, RagError) and error.code == "timeout")
+        run.record_response(host, result.position, timed_out=isinstance(error, RagError) and error.code == "timeout")
         if run.is_silent(host):
             notice = Notice("host_silent", {"host": host, "count": SILENT_AFTER})
             with self._database.transaction(lock_name=run.job_id):
@@ -352,19 +354,19 @@ class Worker:
         if run.is_offline():
             self._pause(run, Notice("timeouts_stopped_job", {"count": OFFLINE_AFTER}))
 
-    def _note_store_fault(self, run: Run, error: StoreError) -> None:
+    def _note_store_fault(self, run: JobRun, error: StoreError) -> None:
         """Count database errors, and pause the job before a database that is down or full fails all its pages."""
         run.store_faults += 1
         if run.store_faults >= _STORE_FAULTS:
             self._pause(run, Notice("store_stopped_job", because(error.code, **error.notice.params)))
             run.store_faults = 0
 
-    def _pause(self, run: Run, notice: Notice) -> None:
+    def _pause(self, run: JobRun, notice: Notice) -> None:
         with self._database.transaction():
             if self._jobs.renew_lease(run.job_id, run.token):
                 self._jobs.set_state(run.job_id, "paused", notice, from_states=["running"])
 
-    def _finish_discovery(self, run: Run, result: ReadResult[Outcome]) -> None:
+    def _finish_discovery(self, run: JobRun, result: ReadResult[Outcome]) -> None:
         discovery: Discovery = "failed"
         try:
             count = result.result()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag.ingest.jobs.run import WINDOW, Pace
+from rag.ingest.jobs.run import WINDOW, JobSpeed
 
 
 class Clock:
@@ -15,30 +15,30 @@ class Clock:
 
 def test_the_rate_is_that_of_late() -> None:
     clock = Clock()
-    pace = Pace(clock)
-    assert pace.rate("j") is None
-    pace.begin("j")
+    speed = JobSpeed(clock)
+    assert speed.rate("j") is None
+    speed.begin("j")
     for _ in range(30):
         clock.now += 1.0
-        pace.note("j")
-    assert pace.rate("j") == 60.0
-    assert pace.seconds_left("j", 10) == 10.0
+        speed.count_item("j")
+    assert speed.rate("j") == 60.0
+    assert speed.seconds_left("j", 10) == 10.0
     clock.now += WINDOW - 10
-    assert pace.rate("j") == 11.0  # everything done in the last minute, including its first second
+    assert speed.rate("j") == 11.0  # everything done in the last minute, including its first second
     clock.now += 20
-    assert pace.rate("j") is None
-    assert pace.seconds_left("j", 10) is None
+    assert speed.rate("j") is None
+    assert speed.seconds_left("j", 10) is None
 
 
 def test_too_few_tell_nothing() -> None:
     clock = Clock()
-    pace = Pace(clock)
-    pace.begin("j")
+    speed = JobSpeed(clock)
+    speed.begin("j")
     clock.now += 5
-    pace.note("j")
-    pace.note("j")
-    assert pace.rate("j") is None
-    pace.note("j")
-    assert pace.rate("j") == 36.0
-    pace.forget("j")
-    assert pace.rate("j") is None
+    speed.count_item("j")
+    speed.count_item("j")
+    assert speed.rate("j") is None
+    speed.count_item("j")
+    assert speed.rate("j") == 36.0
+    speed.forget("j")
+    assert speed.rate("j") is None

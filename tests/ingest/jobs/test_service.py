@@ -47,7 +47,7 @@ def test_a_job_runs_to_its_end(jobs: Jobs) -> None:
 
 def test_a_person_has_so_many_jobs_and_another_has_theirs(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
     stuck = Stuck(ingestor)
-    jobs = make_jobs(stuck, per_person=2)
+    jobs = make_jobs(stuck, per_owner=2)
     mine = [jobs.submit(records(1), library="main", owner="ann") for _ in range(2)]
     jobs.pause(mine[1])
     for submit in (

@@ -12,7 +12,7 @@ from rag import dates
 from rag.errors import StoreError
 from rag.ingest.jobs import steps as unpacking
 from rag.ingest.jobs.service import Jobs
-from rag.ingest.jobs.steps import Steps, Unpacking, new_item, pack, unpack
+from rag.ingest.jobs.steps import FileUnpacker, Steps, from_payload, new_item, to_payload
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import BOUNDS, RecordBounds, Source, file_sources, record_sources, web_source
 from rag.store.sql.database import Database
@@ -72,13 +72,13 @@ def test_the_bounds_are_those_of_the_jobs(make_jobs: MakeJobs) -> None:
 def test_an_unpacking_that_was_cut_off_goes_on_where_it_was(
     database: Database, monkeypatch: pytest.MonkeyPatch, cut_at: int
 ) -> None:
-    monkeypatch.setattr(unpacking, "_AT_ONCE", 1)
+    monkeypatch.setattr(unpacking, "_BATCH_SIZE", 1)
     job_id = database.jobs.create("main", "", discovery="waiting")
     database.files.add(job_id, [("a.jsonl", lines(0, 1, 0)), ("a.md", b"one"), ("a.md", b"two")])
     looks = iter(range(100))
-    Unpacking(job_id, database, BOUNDS).run(lambda: next(looks) >= cut_at)
+    FileUnpacker(job_id, database, BOUNDS).run(lambda: next(looks) >= cut_at)
     assert database.items.count(job_id) == cut_at
-    Unpacking(job_id, database, BOUNDS).run(lambda: False)
+    FileUnpacker(job_id, database, BOUNDS).run(lambda: False)
     items = database.items.items(job_id)
     assert [item.url for item in items] == [
         *(f"https://a.example/{n}" for n in (0, 1, 0)), "file:///a.md", "file:///a.md?2"
@@ -153,12 +153,12 @@ def test_names_reach_the_list_without_what_would_turn_them(jobs: Jobs) -> None:
 def test_a_source_comes_back_whole(source: Source) -> None:
     item = new_item(source)
     assert item.payload is not None
-    again = unpack(json.loads(json.dumps(item.payload)), item.data)
-    assert pack(again) == pack(source)
+    again = from_payload(json.loads(json.dumps(item.payload)), item.data)
+    assert to_payload(again) == to_payload(source)
     assert again.data == source.data
     assert str(again.broken) == str(source.broken)
 
 
 def test_data_of_a_file_of_the_first_version_is_read() -> None:
-    source = unpack({"name": "a.md", "url": "file:///a.md", "kind": "file", "data": "Tm90ZQ=="}, None)
+    source = from_payload({"name": "a.md", "url": "file:///a.md", "kind": "file", "data": "Tm90ZQ=="}, None)
     assert source.data == b"Note"
