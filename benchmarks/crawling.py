@@ -3,8 +3,8 @@
     python -m benchmarks.crawling [--pages N] [--delay SECONDS] [--at-once N] [--deadline SECONDS] [--runs N]
 
 The site is a real server on loopback: each response is delayed, 1% of the pages return status 500, 1% never respond, 1%
-redirect in a loop, and some have several addresses. It is crawled from its first page through the fetcher, the per-host
-gates and the parsing process that imports use. Each round reads it three ways: one request at a time, `--at-once` at a
+redirect in a loop, and some have several addresses. It is crawled from its first page through the fetcher, the rate
+limiter and the parsing process that imports use. Each round reads it three ways: one request at a time, `--at-once` at a
 time, and with the defaults.
 """
 
@@ -24,7 +24,7 @@ from typing import Any
 from rag.errors import IngestError
 from rag.ingest.discovery import Frontier, SitePlan, begin
 from rag.reading.parser import Parser
-from rag.web.connections import DELAY, LIMIT, HostGates
+from rag.web.connections import DELAY, LIMIT, RateLimiter
 from rag.web.fetch import Fetcher, FetchResult
 from rag.web.robots import Robots
 from rag.web.site_scope import FoundPage
@@ -51,12 +51,15 @@ class Crawl:
         self.texts.add(text)
 
 
-def crawl(site: SiteServer, parser: Parser, gates: HostGates, workers: int, deadline: float) -> Crawl:
+def crawl(site: SiteServer, parser: Parser, rate_limiter: RateLimiter, workers: int, deadline: float) -> Crawl:
     """Crawl `site` by following links, with up to `workers` pages in progress."""
     began = time.perf_counter()
     result = Crawl()
     plan = SitePlan(site.url("/"), "crawl", max_depth=len(site.expected), max_pages=10 * len(site.expected))
-    with Fetcher([site.pair], deadline=deadline, gates=gates) as fetcher, ThreadPoolExecutor(workers) as pool:
+    with (
+        Fetcher([site.pair], deadline=deadline, rate_limiter=rate_limiter) as fetcher,
+        ThreadPoolExecutor(workers) as pool,
+    ):
         frontier = Frontier(plan, Robots(fetcher))
         reading = {pool.submit(_read, fetcher, parser, page): page for page in begin(plan, fetcher, parser, frontier)}
         while reading:
@@ -134,7 +137,7 @@ def main(arguments: list[str] | None = None) -> int:
             for name, (limit, pause) in ways.items():
                 site.forget()
                 rows[name].append(
-                    report(site, crawl(site, parser, HostGates(limit, pause), 2 * limit, options.deadline))
+                    report(site, crawl(site, parser, RateLimiter(limit, pause), 2 * limit, options.deadline))
                 )
     medians = {name: statistics.median(row["seconds"] for row in runs) for name, runs in rows.items()}
     for name, runs in rows.items():

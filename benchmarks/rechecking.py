@@ -34,7 +34,7 @@ from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import open_library
 from rag.text import split_sentences
 from rag.types import IngestResult, Stage
-from rag.web.connections import HostGates
+from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
 from rag.web.url_key import url_hash
 from tests.support.hashed_model import HashedModel
@@ -86,7 +86,7 @@ def _ingestor(site: SiteServer, model: HashedModel) -> Iterator[Ingestor]:
     with tempfile.TemporaryDirectory() as folder, Parser() as parser:
         client = EdgeClient(Path(folder))
         library = open_library(client, "main", model.name, model.dimension)
-        fetcher = Fetcher([site.pair], deadline=5.0, gates=HostGates(delay=0.0))
+        fetcher = Fetcher([site.pair], deadline=5.0, rate_limiter=RateLimiter(delay=0.0))
         yield Ingestor(library, model, SparseEncoder(), fetcher, parser, get_chunker())
         client.close()
 

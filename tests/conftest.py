@@ -26,7 +26,7 @@ from rag.reading.parser import Parser
 from rag.runs.runs import Runs
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
-from rag.web.connections import HostGates
+from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
 from tests.support import postgres
 from tests.support.hashed_model import HashedModel
@@ -179,7 +179,7 @@ def site() -> Iterator[SiteServer]:
 
 @pytest.fixture
 def ingestor(small_library: Library, model: HashedModel, parser: Parser, page_server: PageServer) -> Ingestor:
-    fetcher = Fetcher([page_server.pair], deadline=5.0, gates=HostGates(delay=0.0))
+    fetcher = Fetcher([page_server.pair], deadline=5.0, rate_limiter=RateLimiter(delay=0.0))
     return Ingestor(small_library, model, SparseEncoder(), fetcher, parser, get_chunker())
 
 

@@ -11,7 +11,7 @@ from benchmarks import crawling
 from rag.errors import FetchError
 from rag.reading.parser import Parser
 from rag.types import because
-from rag.web.connections import HostGates
+from rag.web.connections import RateLimiter
 from rag.web.fetch import FetchResult
 from rag.web.site_scope import FoundPage
 from tests.support.site_server import SiteServer
@@ -25,7 +25,7 @@ def site() -> Iterator[SiteServer]:
 
 @pytest.mark.parametrize("limit", [1, 2, 8])
 def test_every_page_once_and_no_more_at_once_than_allowed(site: SiteServer, parser: Parser, limit: int) -> None:
-    done = crawling.crawl(site, parser, HostGates(limit, 0.0), 2 * limit, deadline=2.0)
+    done = crawling.crawl(site, parser, RateLimiter(limit, 0.0), 2 * limit, deadline=2.0)
     row = crawling.report(site, done)
     assert crawling.is_whole(row), row
     assert min(2, limit) <= site.most_open <= limit

@@ -25,9 +25,9 @@ from rag.ingest.sources import RecordBounds, Source, example_sources, web_source
 from rag.reading.ocr import is_installed
 from rag.reading.parser import Parser
 from rag.store.sql.database import Database
-from rag.store.sql.small_tables import SharedHostGates
+from rag.store.sql.small_tables import SharedRateLimiter
 from rag.types import Page
-from rag.web.connections import HostGates
+from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
 from rag.web.search import web_search
 
@@ -143,8 +143,8 @@ class Imports:
     def _fetcher(self) -> Fetcher:
         settings = self._settings
         limit, delay = settings.fetch_per_host, settings.fetch_delay
-        gates = SharedHostGates(self._hosts, limit, delay) if self._hosts else HostGates(limit, delay)
-        return Fetcher(settings.fetch_allow_private_hosts, deadline=settings.fetch_timeout, gates=gates)
+        rate_limiter = SharedRateLimiter(self._hosts, limit, delay) if self._hosts else RateLimiter(limit, delay)
+        return Fetcher(settings.fetch_allow_private_hosts, deadline=settings.fetch_timeout, rate_limiter=rate_limiter)
 
     @cached_property
     def _parser(self) -> Parser:

@@ -52,7 +52,7 @@ def sitemap_pages(
     limit: int,
     *,
     admits: UrlFilter | None = None,
-    stopped: Callable[[], bool] = lambda: False,
+    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> list[FoundPage]:
     """Return up to `limit` pages that the site's sitemaps list and `admits` accepts, each once.
 
@@ -62,7 +62,7 @@ def sitemap_pages(
     """
     accepts = admits or (lambda url: same_site(start, url))
     for urls in _list_candidates(robots, start):
-        search = _SitemapSearch(fetcher, parser, start, limit, accepts, stopped)
+        search = _SitemapSearch(fetcher, parser, start, limit, accepts, is_cancelled)
         search.read(urls)
         if search.files:
             return list(search.found.values())
@@ -78,7 +78,7 @@ class _SitemapSearch:
     start: str
     limit: int
     admits: UrlFilter
-    stopped: Callable[[], bool]
+    is_cancelled: Callable[[], bool]
     found: dict[str, FoundPage] = field(default_factory=dict)
     files: int = 0
 
@@ -87,7 +87,7 @@ class _SitemapSearch:
         waiting = deque((url, 1) for url in urls)
         seen = set(urls)
         count = 0
-        while waiting and count < MAX_FILES and len(self.found) < self.limit and not self.stopped():
+        while waiting and count < MAX_FILES and len(self.found) < self.limit and not self.is_cancelled():
             url, nesting = waiting.popleft()
             count += 1
             for inner in self._read_one(url):
@@ -98,7 +98,7 @@ class _SitemapSearch:
     def _read_one(self, url: str) -> list[str]:
         """Add the pages of one sitemap; return the sitemaps that it lists on its own or the start's site."""
         try:
-            fetched = self.fetcher.fetch(url, raw=_MAX_SITEMAP_BYTES, stopped=self.stopped)
+            fetched = self.fetcher.fetch(url, max_raw_bytes=_MAX_SITEMAP_BYTES, is_cancelled=self.is_cancelled)
             content = self.parser.run("sitemap", fetched.body, url=fetched.final_url)
         except IngestError as error:
             log.info("sitemap %s: %s", printable(url), error)
@@ -131,13 +131,13 @@ def read_feed(fetcher: Fetcher, parser: Parser, url: str) -> list[FoundPage]:
 
     Raises IngestError: fetch errors, and "feed_missing".
     """
-    fetched = fetcher.fetch(url, raw=_MAX_FEED_BYTES)
+    fetched = fetcher.fetch(url, max_raw_bytes=_MAX_FEED_BYTES)
     if pages := _pages(parser, fetched):
         return pages
     feeds = parser.run("links", fetched.body, url=fetched.final_url, charset=fetched.charset)["feeds"]
     for address in feeds[:_MAX_FEEDS]:
         try:
-            if pages := _pages(parser, fetcher.fetch(address, raw=_MAX_FEED_BYTES)):
+            if pages := _pages(parser, fetcher.fetch(address, max_raw_bytes=_MAX_FEED_BYTES)):
                 return pages
         except IngestError as error:
             log.info("feed %s: %s", printable(address), error)
@@ -257,7 +257,11 @@ class Frontier:
 
 
 def begin(
-    plan: SitePlan, fetcher: Fetcher, parser: Parser, frontier: Frontier, stopped: Callable[[], bool] = lambda: False
+    plan: SitePlan,
+    fetcher: Fetcher,
+    parser: Parser,
+    frontier: Frontier,
+    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> list[FoundPage]:
     """Add the first pages of a plan to `frontier`; return those that are new.
 
@@ -275,7 +279,9 @@ def begin(
             raise IngestError("feed_empty", url=printable(plan.start))
         return pages
     admits = frontier.can_admit
-    pages = sitemap_pages(fetcher, parser, frontier.robots, plan.start, plan.max_pages, admits=admits, stopped=stopped)
+    pages = sitemap_pages(
+        fetcher, parser, frontier.robots, plan.start, plan.max_pages, admits=admits, is_cancelled=is_cancelled
+    )
     pages = frontier.admit(pages)
     if frontier.is_empty:
         host = split_url(plan.start).hostname or ""
@@ -306,10 +312,10 @@ class Walk:
         self._parser = parser
         self._lock = threading.Lock()
 
-    def begin(self, stopped: Callable[[], bool]) -> list[FoundPage]:
+    def begin(self, is_cancelled: Callable[[], bool]) -> list[FoundPage]:
         """Return the first pages, except those that an earlier call returned."""
         with self._lock:
-            return begin(self._plan, self._fetcher, self._parser, self._frontier, stopped)
+            return begin(self._plan, self._fetcher, self._parser, self._frontier, is_cancelled)
 
     def can_follow(self, depth: int) -> bool:
         """Return whether links are followed from a page that is `depth` links away from the start."""

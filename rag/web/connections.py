@@ -33,7 +33,7 @@ _CHECK_SECONDS = 0.25  # interval at which a waiting request checks for cancella
 _MAX_HOSTS = 500
 
 
-class HostGates:
+class RateLimiter:
     """Rate limits per host: up to `limit` open requests, which start at least `delay` seconds apart.
 
     A host is a name and a port. Requests to one host start in order of arrival.
@@ -44,76 +44,76 @@ class HostGates:
             raise ValueError("a host takes at least one request, and no negative delay")
         self.limit = limit
         self._delay = delay
-        self._gates: dict[Host, _Gate] = {}
+        self._queues: dict[Host, _HostQueue] = {}
         self._lock = threading.Lock()
         self.is_closed = False
 
     @contextmanager
-    def enter(
-        self, host: Host, url: str, stopped: Callable[[], bool] = lambda: False, *, redirected: bool = False
+    def slot(
+        self, host: Host, url: str, is_cancelled: Callable[[], bool] = lambda: False, *, is_redirect: bool = False
     ) -> Iterator[float]:
         """Acquire a slot at `host` for the block; yield the seconds waited.
 
-        `redirected` requests need a slot but no delay, as the server itself caused them. Raises FetchError("cancelled")
-        if `stopped` returns True or the gates close first.
+        Redirects need a slot but no delay, as the server itself caused them. Raises FetchError("cancelled")
+        if `is_cancelled` returns True or the limiter closes first.
         """
         start = time.monotonic()
-        gate = self._gate(host)
+        queue = self._get_queue(host)
         try:
-            gate.wait_turn(url, lambda: self.is_closed or stopped(), without_delay=redirected)
+            queue.acquire(url, lambda: self.is_closed or is_cancelled(), without_delay=is_redirect)
             try:
                 yield time.monotonic() - start
             finally:
-                gate.leave()
+                queue.release()
         finally:
             with self._lock:
-                gate.users -= 1
+                queue.users -= 1
 
     def slow_down(self, host: Host, delay: float) -> None:
         """Raise the delay between requests to `host` to `delay` seconds, up to MAX_DELAY."""
-        with self._use_gate(host) as gate:
-            gate.delay = max(gate.delay, min(delay, MAX_DELAY))
+        with self._use_queue(host) as queue:
+            queue.delay = max(queue.delay, min(delay, MAX_DELAY))
 
     def delay_of(self, host: Host) -> float:
         """Return the delay between requests to `host` in seconds."""
-        with self._use_gate(host) as gate:
-            return gate.delay
+        with self._use_queue(host) as queue:
+            return queue.delay
 
     def pause(self, host: Host, seconds: float) -> None:
         """Start no request to `host` for `seconds`, up to MAX_PAUSE, after it reported overload."""
-        with self._use_gate(host) as gate:
-            gate.delay_start(min(seconds, MAX_PAUSE))
+        with self._use_queue(host) as queue:
+            queue.delay_start(min(seconds, MAX_PAUSE))
 
     def close(self) -> None:
         """Cancel all waiting requests."""
         self.is_closed = True
         with self._lock:
-            gates = list(self._gates.values())
-        for gate in gates:
-            gate.wake()
+            queues = list(self._queues.values())
+        for queue in queues:
+            queue.wake()
 
     @contextmanager
-    def _use_gate(self, host: Host) -> Iterator[_Gate]:
-        gate = self._gate(host)
+    def _use_queue(self, host: Host) -> Iterator[_HostQueue]:
+        queue = self._get_queue(host)
         try:
-            yield gate
+            yield queue
         finally:
             with self._lock:
-                gate.users -= 1
+                queue.users -= 1
 
-    def _gate(self, host: Host) -> _Gate:
-        """Return the gate of `host`, marked as in use so that it is not evicted meanwhile."""
+    def _get_queue(self, host: Host) -> _HostQueue:
+        """Return the queue of `host`, marked as in use so that it is not evicted meanwhile."""
         with self._lock:
-            if host not in self._gates and len(self._gates) >= _MAX_HOSTS:
-                self._gates = {
-                    key: gate for key, gate in self._gates.items() if gate.users or gate.has_state(self._delay)
+            if host not in self._queues and len(self._queues) >= _MAX_HOSTS:
+                self._queues = {
+                    key: queue for key, queue in self._queues.items() if queue.users or queue.has_state(self._delay)
                 }
-            gate = self._gates.setdefault(host, _Gate(self.limit, self._delay))
-            gate.users += 1
-            return gate
+            queue = self._queues.setdefault(host, _HostQueue(self.limit, self._delay))
+            queue.users += 1
+            return queue
 
 
-class _Gate:
+class _HostQueue:
     """The queue of one host."""
 
     def __init__(self, limit: int, delay: float) -> None:
@@ -122,13 +122,13 @@ class _Gate:
         self._limit = limit
         self._open = 0
         self._next_start = 0.0
-        self._queue: deque[object] = deque()
+        self._tickets: deque[object] = deque()
         self._changed = threading.Condition()
 
-    def wait_turn(self, url: str, is_cancelled: Callable[[], bool], *, without_delay: bool) -> None:
+    def acquire(self, url: str, is_cancelled: Callable[[], bool], *, without_delay: bool) -> None:
         ticket = object()
         with self._changed:
-            self._queue.append(ticket)
+            self._tickets.append(ticket)
             try:
                 while (remaining := self._wait_seconds(ticket, without_delay)) > 0:
                     if is_cancelled():
@@ -137,10 +137,10 @@ class _Gate:
                 self._open += 1
                 self._next_start = max(self._next_start, time.monotonic() + self.delay)
             finally:
-                self._queue.remove(ticket)
+                self._tickets.remove(ticket)
                 self._changed.notify_all()
 
-    def leave(self) -> None:
+    def release(self) -> None:
         with self._changed:
             self._open -= 1
             self._changed.notify_all()
@@ -151,10 +151,10 @@ class _Gate:
 
     def is_busy(self) -> bool:
         with self._changed:
-            return bool(self._queue) or self._open >= self._limit or self._next_start > time.monotonic()
+            return bool(self._tickets) or self._open >= self._limit or self._next_start > time.monotonic()
 
     def has_state(self, delay: float) -> bool:
-        """Return whether the gate differs from a new one with this `delay`."""
+        """Return whether the queue differs from a new one with this `delay`."""
         return self.delay > delay or self.is_busy()
 
     def wake(self) -> None:
@@ -163,7 +163,7 @@ class _Gate:
 
     def _wait_seconds(self, ticket: object, without_delay: bool) -> float:
         """Return the seconds until `ticket` may start; infinite while it waits for other requests."""
-        if self._queue[0] is not ticket or self._open >= self._limit:
+        if self._tickets[0] is not ticket or self._open >= self._limit:
             return float("inf")
         return 0.0 if without_delay else self._next_start - time.monotonic()
 
@@ -197,7 +197,7 @@ class Connections:
         try:
             yield response
         finally:
-            _finish(response, budget)
+            _drain(response, budget)
             response.close()
             self._release(entry)
 
@@ -283,12 +283,12 @@ def _origin(url: CheckedUrl) -> Origin:
     return url.scheme, url.host, url.port
 
 
-def _finish(response: httpcore.Response, budget: Budget) -> None:
+def _drain(response: httpcore.Response, budget: Budget) -> None:
     """Drain a response with a short body, so that its connection can be reused."""
-    if not _is_small(response):
+    if not _has_short_body(response):
         return
     try:
-        with budget.at_most(_DRAIN_SECONDS):
+        with budget.cap(_DRAIN_SECONDS):
             for _ in response.iter_stream():
                 pass
     except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, WireLimitError):
@@ -297,7 +297,7 @@ def _finish(response: httpcore.Response, budget: Budget) -> None:
         return  # already read
 
 
-def _is_small(response: httpcore.Response) -> bool:
+def _has_short_body(response: httpcore.Response) -> bool:
     if response.status == 304:
         return True
     lengths = [value for name, value in response.headers if name.lower() == b"content-length"]

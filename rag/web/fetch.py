@@ -32,7 +32,7 @@ from rag.patterns import lazy_regex
 from rag.tracing import span
 from rag.types import because
 from rag.web import transport
-from rag.web.connections import Connections, HostGates
+from rag.web.connections import Connections, RateLimiter
 from rag.web.guard import CheckedUrl, Pair, allow_list, check_url, printable
 from rag.web.markup import meta_target, parse_refresh, target_of
 from rag.web.media import MEGABYTE, byte_limit, check_declared, media_type, parse_content_type
@@ -82,7 +82,7 @@ class Fetcher:
 
     `allow` has host and port pairs that are exempt from the rules on names, ports and IP addresses. `deadline` limits a
     whole fetch in seconds: lookup, connection, headers, body and redirects, but not the wait for a turn at the host,
-    which `gates` grants.
+    which `rate_limiter` grants.
     """
 
     def __init__(
@@ -92,9 +92,9 @@ class Fetcher:
         deadline: float = 30.0,
         resolve: transport.Resolve = transport.resolve_host,
         connect: transport.Connect = transport.open_socket,
-        gates: HostGates | None = None,
+        rate_limiter: RateLimiter | None = None,
     ) -> None:
-        self.gates = gates or HostGates()
+        self.rate_limiter = rate_limiter or RateLimiter()
         self._allow = allow_list(allow)
         self._deadline = deadline
         self._resolve = resolve
@@ -113,7 +113,7 @@ class Fetcher:
 
     def close(self) -> None:
         """Close idle connections and cancel fetches that wait for their turn."""
-        self.gates.close()
+        self.rate_limiter.close()
         self._connections.close()
 
     def check(self, url: str) -> CheckedUrl:
@@ -126,15 +126,15 @@ class Fetcher:
         *,
         etag: str = "",
         last_modified: str = "",
-        raw: int = 0,
-        stopped: Callable[[], bool] = lambda: False,
+        max_raw_bytes: int = 0,
+        is_cancelled: Callable[[], bool] = lambda: False,
     ) -> FetchResult:
         """Fetch the page at an unchecked `url`. Raises FetchError with a reason code.
 
-        With `etag` or `last_modified`, the page is only sent if it has changed. `raw` accepts up to that many bytes of
-        any type, as robots.txt, sitemaps and feeds are served as many types. `stopped` is called while waiting for a
-        turn; if it returns True, "cancelled" is raised. For a busy server, the error has the parameter `retry_after`,
-        in seconds.
+        With `etag` or `last_modified`, the page is only sent if it has changed. `max_raw_bytes` accepts up to that many
+        bytes of any type, as robots.txt, sitemaps and feeds are served as many types. `is_cancelled` is called while
+        waiting for a turn; if it returns True, "cancelled" is raised. For a busy server, the error has the parameter
+        `retry_after`, in seconds.
         """
         start = time.monotonic()
         address = url.strip()
@@ -142,10 +142,12 @@ class Fetcher:
         budget = transport.Budget(self._deadline, _MAX_HEADER_BYTES)
         with span(checked.host, "fetch", url=printable(address)) as trace, _plain_errors(address, checked, budget):
             headers = [*_HEADERS, *conditions(etag, last_modified)]
-            run = _Run(self._connections, self.gates, self._allow, address, headers, budget, raw, stopped)
-            fetched = run.follow(checked)
+            state = _FetchState(
+                self._connections, self.rate_limiter, self._allow, address, headers, budget, max_raw_bytes, is_cancelled
+            )
+            fetched = state.follow(checked)
             trace.attributes.update(status=fetched.status, bytes=len(fetched.body))
-        seconds = time.monotonic() - start - run.waited
+        seconds = time.monotonic() - start - state.wait_seconds
         logger.info(
             "fetched %s: %d, %d bytes in %.2f s", printable(address), fetched.status, len(fetched.body), seconds
         )
@@ -223,7 +225,7 @@ class _Cookies:
     def __init__(self) -> None:
         self._jars: defaultdict[tuple[str, str], CookieJar] = defaultdict(CookieJar)
 
-    def keep(self, url: CheckedUrl, headers: Headers) -> None:
+    def store(self, url: CheckedUrl, headers: Headers) -> None:
         """Store the cookies set by the response of `url`."""
         message = Message()
         for name, value in headers:
@@ -256,28 +258,28 @@ class _Redirect(NamedTuple):
     """A redirect: its target, whether it is permanent, and the redirecting page if it was read."""
 
     target: str
-    permanent: bool = False
-    refreshed: bool = True
+    is_permanent: bool = False
+    is_refresh: bool = True
     page: FetchResult | None = None
 
 
 @dataclass(slots=True)
-class _Run:
+class _FetchState:
     """The state of one fetch: its first URL, request headers, budget, and redirects so far."""
 
     connections: Connections
-    gates: HostGates
+    rate_limiter: RateLimiter
     allow: frozenset[Pair]
-    given: str
+    entered_url: str
     headers: list[tuple[bytes, bytes]]
     budget: transport.Budget
-    raw: int
-    stopped: Callable[[], bool]
+    max_raw_bytes: int
+    is_cancelled: Callable[[], bool]
     cookies: _Cookies = field(default_factory=_Cookies)
     path: list[_Hop] = field(default_factory=list)
-    permanent: bool = True
-    refreshed: bool = False
-    waited: float = 0.0
+    is_permanent: bool = True
+    has_refresh: bool = False
+    wait_seconds: float = 0.0
 
     def follow(self, url: CheckedUrl) -> FetchResult:
         """Request `url` and follow its redirects to a page."""
@@ -293,23 +295,25 @@ class _Run:
             if isinstance(answer, FetchResult):
                 return answer
             page = answer.page
-            self.permanent = self.permanent and answer.permanent
-            self.refreshed = self.refreshed or answer.refreshed
+            self.is_permanent = self.is_permanent and answer.is_permanent
+            self.has_refresh = self.has_refresh or answer.is_refresh
             self.path.append(self._next_hop(answer.target))
 
     def _request(self, hop: _Hop) -> FetchResult | _Redirect:
         url, headers = hop.url, [*self.headers, *hop.cookies]
         is_same_host = len(self.path) > 1 and url.pair == self.path[-2].url.pair
-        with self.gates.enter((url.host, url.port), self.given, self.stopped, redirected=is_same_host) as wait:
+        with self.rate_limiter.slot(
+            (url.host, url.port), self.entered_url, self.is_cancelled, is_redirect=is_same_host
+        ) as wait:
             self.budget.extend(wait)
-            self.waited += wait
+            self.wait_seconds += wait
             with self._name_redirect(url), self.connections.get(url, headers, self.budget) as response:
-                self.cookies.keep(url, response.headers)
+                self.cookies.store(url, response.headers)
                 if response.status not in _REDIRECTS:
                     return self._receive(response, url)
                 if not (location := _header_text(response.headers, b"location")):
                     self._raise_redirects("no_target")
-                return _Redirect(join_location(url.raw, location), response.status in _PERMANENT, refreshed=False)
+                return _Redirect(join_location(url.raw, location), response.status in _PERMANENT, is_refresh=False)
 
     def _receive(self, response: httpcore.Response, url: CheckedUrl) -> FetchResult | _Redirect:
         if response.status == 304 and len(self.headers) > len(_HEADERS):
@@ -317,16 +321,16 @@ class _Run:
         if not 200 <= response.status < 300:
             self._raise_status(response, url)
         essence, charset = parse_content_type(header(response.headers, b"content-type").decode("latin-1"))
-        if self.raw:
-            return self._build_result(response, essence, charset, self._read(response, self.raw))
+        if self.max_raw_bytes:
+            return self._build_result(response, essence, charset, self._read(response, self.max_raw_bytes))
         refresh = parse_refresh(_header_text(response.headers, b"refresh"))
         if target := self._new_target(target_of(refresh, url.raw)):
             return _Redirect(target)
-        check_declared(essence, self.given)
+        check_declared(essence, self.entered_url)
         body = self._read(response, byte_limit(essence))
         kind = media_type(body, essence, url.raw, charset)
         if len(body) > byte_limit(kind):
-            _raise_too_large(self.given, byte_limit(kind))
+            _raise_too_large(self.entered_url, byte_limit(kind))
         page = self._build_result(response, kind, charset, body)
         if kind != "text/html" or refresh:
             return page
@@ -339,10 +343,12 @@ class _Run:
         url, redirects = self.path[-1].url.raw, tuple(hop.url.raw for hop in self.path[1:])
         tag = entity_tag(header(response.headers, b"etag").decode("latin-1"))
         date = http_date(header(response.headers, b"last-modified").decode("latin-1"))
-        if self.refreshed:
+        if self.has_refresh:
             tag = date = ""
-        moved = url if redirects and self.permanent else ""
-        return FetchResult(self.given, url, response.status, kind, charset, body, redirects, 0.0, tag, date, moved)
+        moved = url if redirects and self.is_permanent else ""
+        return FetchResult(
+            self.entered_url, url, response.status, kind, charset, body, redirects, 0.0, tag, date, moved
+        )
 
     def _new_target(self, target: str) -> str:
         """Return the `target` of a refresh if it is another page, or the same one with a first cookie; else ""."""
@@ -358,19 +364,19 @@ class _Run:
         """Raise FetchError for an unsuccessful status; pause requests to a busy server for as long as it asks."""
         pause = retry_after(response.headers) if response.status in _BUSY else None
         if pause is not None:
-            self.gates.pause((url.host, url.port), pause)
+            self.rate_limiter.pause((url.host, url.port), pause)
         raise FetchError(
             "http_error",
-            url=printable(self.given),
+            url=printable(self.entered_url),
             status=response.status,
             **({} if pause is None else {"retry_after": pause}),
             **because(_status_cause(response.status), status=response.status),
         )
 
     def _read(self, response: httpcore.Response, limit: int) -> bytes:
-        allowance = self.budget.admit_body(limit)
+        allowance = self.budget.reserve_body(limit)
         encoding = header(response.headers, b"content-encoding").decode("latin-1")
-        with _body_errors(self.given, limit, encoding):
+        with _body_errors(self.entered_url, limit, encoding):
             body = transport.decode_body(b"".join(response.iter_stream()), encoding, allowance)
         self.budget.count_body(len(body))
         return body
@@ -381,7 +387,7 @@ class _Run:
         try:
             checked = check_url(target, self.allow)
         except FetchError as error:
-            raise _redirect_refusal(self.given, target, error) from error
+            raise _redirect_refusal(self.entered_url, target, error) from error
         hop = _Hop(checked, self.cookies.header(checked))
         earlier = [step.cookies for step in self.path if _location(step.url) == _location(checked)]
         if len(earlier) > 1 or hop.cookies in earlier:  # retry the same page only with a new cookie
@@ -389,7 +395,7 @@ class _Run:
         return hop
 
     def _raise_redirects(self, cause: str, **params: int) -> NoReturn:
-        raise FetchError("redirects", url=printable(self.given), **because(cause, **params))
+        raise FetchError("redirects", url=printable(self.entered_url), **because(cause, **params))
 
     @contextmanager
     def _name_redirect(self, url: CheckedUrl) -> Iterator[None]:
@@ -397,9 +403,9 @@ class _Run:
         try:
             yield
         except FetchError as error:
-            if error.code != "blocked" or url.raw == self.given:
+            if error.code != "blocked" or url.raw == self.entered_url:
                 raise
-            raise _redirect_refusal(self.given, url.raw, error) from error
+            raise _redirect_refusal(self.entered_url, url.raw, error) from error
 
 
 def _location(url: CheckedUrl) -> tuple[str, str, int, str]:

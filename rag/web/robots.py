@@ -46,7 +46,7 @@ class Robots:
 
     Failures are handled as in RFC 9309, section 2.3.1: a 4xx status and broken redirects allow everything; 429 and
     server or network errors block everything for RETRY_SECONDS, unless older rules are cached. A site's crawl delay is
-    passed to the fetcher's gates.
+    passed to the fetcher's rate limiter.
     """
 
     def __init__(self, fetcher: Fetcher, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -99,7 +99,7 @@ class Robots:
         """Load the rules into `site`, or leave it unchanged and return the error."""
         address = f"{url.scheme}://{url.authority}/robots.txt"
         try:
-            body = self._fetcher.fetch(address, raw=_MAX_FETCHED).body
+            body = self._fetcher.fetch(address, max_raw_bytes=_MAX_FETCHED).body
         except FetchError as error:
             if not _means_no_rules(error):
                 log.info("%s: %s", address, error)
@@ -107,7 +107,7 @@ class Robots:
             body = b""
         site.rules = parse_rules(body)
         if delay := site.rules.delay(AGENT):
-            self._fetcher.gates.slow_down((url.host, url.port), delay)
+            self._fetcher.rate_limiter.slow_down((url.host, url.port), delay)
         return None
 
 

@@ -66,7 +66,7 @@ class Budget:
         """Extend the deadline by the time spent waiting for a turn."""
         self._end += seconds
 
-    def admit_body(self, limit: int) -> int:
+    def reserve_body(self, limit: int) -> int:
         """Reserve bytes for a body of up to `limit`; return its maximum decoded size.
 
         The bodies of all hops of a fetch share the largest limit.
@@ -80,7 +80,7 @@ class Budget:
         self._decoded += size
 
     @contextmanager
-    def at_most(self, seconds: float) -> Iterator[None]:
+    def cap(self, seconds: float) -> Iterator[None]:
         """Cap the remaining time at `seconds` within the block."""
         end = self._end
         self._end = min(end, time.monotonic() + seconds)
@@ -174,7 +174,7 @@ class BudgetStream(httpcore.NetworkStream):
         self._head: bytearray | None = bytearray()  # the headers of a response until they are complete
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        _acknowledge_at_once(self._stream)
+        _disable_delayed_ack(self._stream)
         data = self._stream.read(max_bytes, self._backend.budget.remaining())
         self._backend.budget.receive(len(data))
         self._check_head(data)
@@ -208,7 +208,7 @@ class BudgetStream(httpcore.NetworkStream):
         return self._stream.get_extra_info(info)
 
 
-def _acknowledge_at_once(stream: httpcore.NetworkStream) -> None:
+def _disable_delayed_ack(stream: httpcore.NetworkStream) -> None:
     """Turn off delayed ACKs for the next read.
 
     Linux delays ACKs by 40 ms on an idle connection. With Nagle's algorithm, a server that sends headers and body in

@@ -14,8 +14,8 @@ import pytest
 from rag.errors import FetchError
 from rag.store.sql import small_tables
 from rag.store.sql.database import Database
-from rag.store.sql.small_tables import SharedHostGates
-from rag.web.connections import Host, HostGates
+from rag.store.sql.small_tables import SharedRateLimiter
+from rag.web.connections import Host, RateLimiter
 
 
 def test_a_host_has_as_many_places_as_its_limit(database: Database) -> None:
@@ -59,12 +59,12 @@ def databases(place: Path | str) -> Iterator[list[Database]]:
 
 
 def test_they_keep_one_limit_together(databases: list[Database]) -> None:
-    gates = [SharedHostGates(one.hosts, 2, 0.0) for one in databases]
+    limiters = [SharedRateLimiter(one.hosts, 2, 0.0) for one in databases]
     lock, under_way, most = threading.Lock(), 0, 0
 
     def request(number: int) -> None:
         nonlocal under_way, most
-        with gates[number % 2].enter(HOST, URL):
+        with limiters[number % 2].slot(HOST, URL):
             with lock:
                 under_way += 1
                 most = max(most, under_way)
@@ -78,11 +78,11 @@ def test_they_keep_one_limit_together(databases: list[Database]) -> None:
 
 
 def test_their_requests_start_apart(databases: list[Database]) -> None:
-    gates: list[HostGates] = [SharedHostGates(one.hosts, 4, 0.2) for one in databases]
+    limiters: list[RateLimiter] = [SharedRateLimiter(one.hosts, 4, 0.2) for one in databases]
     starts: list[float] = []
 
     def request(number: int) -> None:
-        with gates[number % 2].enter(HOST, URL):
+        with limiters[number % 2].slot(HOST, URL):
             starts.append(time.monotonic())
 
     with ThreadPoolExecutor(4) as pool:
@@ -92,7 +92,7 @@ def test_their_requests_start_apart(databases: list[Database]) -> None:
 
 
 def test_a_server_that_asks_one_for_a_pause_has_it_from_both(databases: list[Database]) -> None:
-    one, other = (SharedHostGates(database.hosts, 2, 0.0) for database in databases)
+    one, other = (SharedRateLimiter(database.hosts, 2, 0.0) for database in databases)
     one.pause(HOST, 5.0)
     waiting = threading.Event()
 

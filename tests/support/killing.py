@@ -205,7 +205,7 @@ def _run(
     from rag.models.sparse import SparseEncoder
     from rag.reading.parser import Parser
     from rag.store.sql import job_table
-    from rag.web.connections import HostGates
+    from rag.web.connections import RateLimiter
     from rag.web.fetch import Fetcher
 
     readahead._DELAYS = (0.05, 0.1)
@@ -213,7 +213,7 @@ def _run(
     tells.send("begun")
     model, database = HashedModel(), Database(place)
     client = connect(load_settings(None, rag_data_dir=folder, qdrant_url=url))
-    fetcher, parser = Fetcher([(host, port)], deadline=_DEADLINE, gates=HostGates(4, 0.0)), Parser()
+    fetcher, parser = Fetcher([(host, port)], deadline=_DEADLINE, rate_limiter=RateLimiter(4, 0.0)), Parser()
     sites = Sites(fetcher, parser)
 
     def open_ingestor(library: str) -> Ingestor:

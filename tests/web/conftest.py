@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rag.web.connections import HostGates
+from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
 from rag.web.robots import Robots
 from tests.support.page_server import PageServer
@@ -16,7 +16,7 @@ from tests.support.site_server import SiteServer
 @pytest.fixture
 def fetcher(site: SiteServer, page_server: PageServer) -> Iterator[Fetcher]:
     """Yield a fetcher that may read the site and the page server."""
-    with Fetcher([site.pair, page_server.pair], deadline=2.0, gates=HostGates(4, 0.0)) as one:
+    with Fetcher([site.pair, page_server.pair], deadline=2.0, rate_limiter=RateLimiter(4, 0.0)) as one:
         yield one
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from rag.errors import FetchError
 from rag.web import connections
-from rag.web.connections import MAX_PAUSE, Host, HostGates
+from rag.web.connections import MAX_PAUSE, Host, RateLimiter
 from rag.web.fetch import Fetcher
 from tests.support.page_server import PageServer
 from tests.support.site_server import SiteServer
@@ -26,7 +26,7 @@ def site() -> Iterator[SiteServer]:
 
 @pytest.fixture
 def fetcher(site: SiteServer) -> Iterator[Fetcher]:
-    with Fetcher([site.pair], deadline=3.0, gates=HostGates(4, 0.0)) as one:
+    with Fetcher([site.pair], deadline=3.0, rate_limiter=RateLimiter(4, 0.0)) as one:
         yield one
 
 
@@ -39,7 +39,7 @@ def test_one_connection_serves_many_pages(site: SiteServer, fetcher: Fetcher) ->
 @pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="only Linux acknowledges late in this way")
 def test_a_server_that_answers_in_two_pieces_is_not_kept_waiting(page_server: PageServer) -> None:
     """Each response took 44 ms on a reused connection to Python's server, and half of that on a new one."""
-    with Fetcher([page_server.pair], gates=HostGates(1, 0.0)) as fetcher:
+    with Fetcher([page_server.pair], rate_limiter=RateLimiter(1, 0.0)) as fetcher:
         fetcher.fetch(page_server.url("/article"))
         seconds = []
         for _ in range(20):
@@ -69,7 +69,7 @@ def test_no_more_are_opened_than_were_used_at_once(site: SiteServer, fetcher: Fe
 
 def test_a_page_that_was_given_up_ends_its_connection(site: SiteServer) -> None:
     path = site.paths("timeout")[0]
-    with Fetcher([site.pair], deadline=1.5, gates=HostGates(1, 0.0)) as fetcher:
+    with Fetcher([site.pair], deadline=1.5, rate_limiter=RateLimiter(1, 0.0)) as fetcher:
         with pytest.raises(FetchError) as raised:
             fetcher.fetch(site.url(path))
         assert raised.value.code == "timeout"
@@ -79,7 +79,7 @@ def test_a_page_that_was_given_up_ends_its_connection(site: SiteServer) -> None:
 
 def test_each_fetch_has_its_own_deadline(site: SiteServer) -> None:
     """A reused connection does not count against the deadline of the fetch that opened it."""
-    with Fetcher([site.pair], deadline=1.5, gates=HostGates(1, 0.0)) as fetcher:
+    with Fetcher([site.pair], deadline=1.5, rate_limiter=RateLimiter(1, 0.0)) as fetcher:
         for _ in range(3):
             assert fetcher.fetch(site.url("/")).status == 200
             time.sleep(0.8)
@@ -110,7 +110,7 @@ def test_the_look_up_happens_once_a_connection() -> None:
 
     with (
         SiteServer(30, delay=0.0) as site,
-        Fetcher([("wiki.local", site.port)], resolve=resolve, gates=HostGates(1, 0.0)) as fetcher,
+        Fetcher([("wiki.local", site.port)], resolve=resolve, rate_limiter=RateLimiter(1, 0.0)) as fetcher,
     ):
         url = f"http://wiki.local:{site.port}/"
         assert [fetcher.fetch(url).status for _ in range(3)] == [200] * 3
@@ -125,7 +125,7 @@ def test_hosts_do_not_share_one() -> None:
     """Two names at one address: the first one's connection isn't reused for the second, which may not go there."""
     with SiteServer(30, delay=0.0) as site:
         pairs = [("wiki.local", site.port)]
-        with Fetcher(pairs, resolve=lambda host, port: ["127.0.0.1"], gates=HostGates(1, 0.0)) as fetcher:
+        with Fetcher(pairs, resolve=lambda host, port: ["127.0.0.1"], rate_limiter=RateLimiter(1, 0.0)) as fetcher:
             fetcher.fetch(f"http://wiki.local:{site.port}/")
             with pytest.raises(FetchError):
                 fetcher.fetch(f"http://other.local:{site.port}/")
@@ -162,7 +162,7 @@ class Fickle:
 def test_a_connection_that_its_server_closed_is_replaced(late: float) -> None:
     """It is closed before the next request, or while that is being sent."""
     server = Fickle(late)
-    with Fetcher([("127.0.0.1", server.port)], deadline=3.0, gates=HostGates(1, 0.0)) as fetcher:
+    with Fetcher([("127.0.0.1", server.port)], deadline=3.0, rate_limiter=RateLimiter(1, 0.0)) as fetcher:
         for _ in range(3):
             assert fetcher.fetch(f"http://127.0.0.1:{server.port}/").body == b"Hello"
     server.close()
@@ -173,17 +173,17 @@ HOST = ("example.com", 443)
 OTHER = ("example.org", 443)
 
 
-def is_busy(gates: HostGates, host: Host) -> bool:
+def is_busy(limiter: RateLimiter, host: Host) -> bool:
     """Return whether a request to `host` would have to wait now."""
-    gate = gates._gates.get(host)
-    return bool(gate and gate.is_busy())
+    queue = limiter._queues.get(host)
+    return bool(queue and queue.is_busy())
 
 
 class Crowd:
-    """Threads that pass through gates, and record how many were inside at once, and their order."""
+    """Threads that pass through a limiter, and record how many were inside at once, and their order."""
 
-    def __init__(self, gates: HostGates, stay: Callable[[], object] = lambda: None) -> None:
-        self.gates = gates
+    def __init__(self, limiter: RateLimiter, stay: Callable[[], object] = lambda: None) -> None:
+        self.limiter = limiter
         self.stay = stay
         self.inside = 0
         self.most = 0
@@ -192,7 +192,7 @@ class Crowd:
         self._lock = threading.Lock()
 
     def visit(self, number: int) -> None:
-        with self.gates.enter(HOST, "https://example.com/"):
+        with self.limiter.slot(HOST, "https://example.com/"):
             with self._lock:
                 self.inside += 1
                 self.most = max(self.most, self.inside)
@@ -206,7 +206,7 @@ class Crowd:
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_no_more_than_the_limit_and_no_fewer(limit: int) -> None:
     together = threading.Barrier(limit)  # none leaves before the limit is reached
-    crowd = Crowd(HostGates(limit, 0.0), lambda: together.wait(60))
+    crowd = Crowd(RateLimiter(limit, 0.0), lambda: together.wait(60))
     with ThreadPoolExecutor(12) as pool:
         list(pool.map(crowd.visit, range(5 * limit)))
     assert crowd.most == limit
@@ -214,15 +214,15 @@ def test_no_more_than_the_limit_and_no_fewer(limit: int) -> None:
 
 
 def test_hosts_do_not_wait_for_each_other() -> None:
-    gates = HostGates(1, 0.0)
-    with gates.enter(HOST, "u"), gates.enter(OTHER, "u") as waited, gates.enter(("example.com", 80), "u"):
+    limiter = RateLimiter(1, 0.0)
+    with limiter.slot(HOST, "u"), limiter.slot(OTHER, "u") as waited, limiter.slot(("example.com", 80), "u"):
         assert waited < 5
-        assert is_busy(gates, HOST)
-    assert not is_busy(gates, HOST)
+        assert is_busy(limiter, HOST)
+    assert not is_busy(limiter, HOST)
 
 
 def test_starts_are_apart() -> None:
-    crowd = Crowd(HostGates(4, 0.05))
+    crowd = Crowd(RateLimiter(4, 0.05))
     began = time.monotonic()
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(crowd.visit, range(5)))
@@ -230,14 +230,14 @@ def test_starts_are_apart() -> None:
 
 
 def test_first_come_first_served() -> None:
-    gates = HostGates(1, 0.0)
-    crowd = Crowd(gates)
+    limiter = RateLimiter(1, 0.0)
+    crowd = Crowd(limiter)
     threads = []
-    with gates.enter(HOST, "u"):
+    with limiter.slot(HOST, "u"):
         for number in range(8):
             threads.append(threading.Thread(target=crowd.visit, args=(number,)))
             threads[-1].start()
-            while len(gates._gates[HOST]._queue) <= number:
+            while len(limiter._queues[HOST]._tickets) <= number:
                 time.sleep(0.001)
     for thread in threads:
         thread.join()
@@ -245,81 +245,81 @@ def test_first_come_first_served() -> None:
 
 
 def test_a_site_may_ask_for_more_time() -> None:
-    gates = HostGates(2, 0.0)
-    gates.slow_down(HOST, 0.15)
-    gates.slow_down(HOST, 0.01)
+    limiter = RateLimiter(2, 0.0)
+    limiter.slow_down(HOST, 0.15)
+    limiter.slow_down(HOST, 0.01)
     began = time.monotonic()
-    with gates.enter(HOST, "u"):
+    with limiter.slot(HOST, "u"):
         pass
-    with gates.enter(HOST, "u"):
+    with limiter.slot(HOST, "u"):
         assert time.monotonic() - began >= 0.15
-    gates.pause(HOST, MAX_PAUSE)
-    with gates.enter(HOST, "u", redirected=True) as waited:
+    limiter.pause(HOST, MAX_PAUSE)
+    with limiter.slot(HOST, "u", is_redirect=True) as waited:
         assert waited < MAX_PAUSE / 2, "where the server leads needs no delay"
 
 
 def test_a_busy_server_is_left_alone() -> None:
-    gates = HostGates(2, 0.0)
+    limiter = RateLimiter(2, 0.0)
     began = time.monotonic()
-    gates.pause(HOST, 1.0)
-    assert is_busy(gates, HOST)
-    with gates.enter(HOST, "u"):
+    limiter.pause(HOST, 1.0)
+    assert is_busy(limiter, HOST)
+    with limiter.slot(HOST, "u"):
         assert time.monotonic() - began >= 1.0
-    gates.pause(OTHER, 10_000)
-    gate = gates._gates[OTHER]
-    assert gate._next_start - time.monotonic() <= MAX_PAUSE
+    limiter.pause(OTHER, 10_000)
+    queue = limiter._queues[OTHER]
+    assert queue._next_start - time.monotonic() <= MAX_PAUSE
 
 
 def test_waiting_ends_when_the_import_is_stopped() -> None:
-    gates = HostGates(1, 0.0)
+    limiter = RateLimiter(1, 0.0)
     stopped = threading.Event()
     threading.Timer(0.1, stopped.set).start()
-    with gates.enter(HOST, "u"):
-        with pytest.raises(FetchError) as raised, gates.enter(HOST, "u", stopped.is_set):
+    with limiter.slot(HOST, "u"):
+        with pytest.raises(FetchError) as raised, limiter.slot(HOST, "u", stopped.is_set):
             raise AssertionError
         assert raised.value.code == "cancelled"
-    with gates.enter(HOST, "u") as waited:
+    with limiter.slot(HOST, "u") as waited:
         assert waited < 5, "who gave up holds no place"
 
 
 def test_closing_turns_away_who_waits() -> None:
-    gates = HostGates(1, 0.0)
-    threading.Timer(0.1, gates.close).start()
-    with gates.enter(HOST, "u"), pytest.raises(FetchError), gates.enter(HOST, "u"):
+    limiter = RateLimiter(1, 0.0)
+    threading.Timer(0.1, limiter.close).start()
+    with limiter.slot(HOST, "u"), pytest.raises(FetchError), limiter.slot(HOST, "u"):
         raise AssertionError
 
 
 def test_a_failure_gives_the_place_back() -> None:
-    gates = HostGates(1, 0.0)
-    with pytest.raises(ZeroDivisionError), gates.enter(HOST, "u"):
+    limiter = RateLimiter(1, 0.0)
+    with pytest.raises(ZeroDivisionError), limiter.slot(HOST, "u"):
         raise ZeroDivisionError
-    with gates.enter(HOST, "u") as waited:
+    with limiter.slot(HOST, "u") as waited:
         assert waited < 5
 
 
 def test_hosts_are_forgotten_but_those_that_matter() -> None:
-    gates = HostGates(1, 0.0)
-    gates.slow_down(HOST, 1.0)
-    with gates.enter(OTHER, "u"):
+    limiter = RateLimiter(1, 0.0)
+    limiter.slow_down(HOST, 1.0)
+    with limiter.slot(OTHER, "u"):
         for number in range(2000):
-            with gates.enter((f"h{number}.example", 80), "u"):
+            with limiter.slot((f"h{number}.example", 80), "u"):
                 pass
-        assert len(gates._gates) < 600
-        assert HOST in gates._gates
-        assert OTHER in gates._gates
+        assert len(limiter._queues) < 600
+        assert HOST in limiter._queues
+        assert OTHER in limiter._queues
 
 
 @pytest.mark.parametrize("arguments", [(0, 0.1), (2, -1.0)])
 def test_what_makes_no_sense(arguments: tuple[int, float]) -> None:
     with pytest.raises(ValueError, match="at least one"):
-        HostGates(*arguments)
+        RateLimiter(*arguments)
 
 
 def test_waiting_is_not_charged_to_the_deadline() -> None:
     """Four pages of 0.6 s in sequence, with a deadline of 1.7 s each: the last one waits 1.8 s."""
     with PageServer() as server:
         urls = [server.add(f"/slow{number}", "<p>Slow</p>", pause=0.6) for number in range(4)]
-        fetcher = Fetcher([server.pair], deadline=1.7, gates=HostGates(1, 0.0))
+        fetcher = Fetcher([server.pair], deadline=1.7, rate_limiter=RateLimiter(1, 0.0))
         with ThreadPoolExecutor(4) as pool:
             fetched = list(pool.map(fetcher.fetch, urls))
     assert [one.status for one in fetched] == [200] * 4

@@ -15,7 +15,7 @@ import pytest
 from rag.errors import FetchError
 from rag.locales import say
 from rag.tracing import Trace
-from rag.web.connections import HostGates
+from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher, FetchResult
 from rag.web.media import media_type, parse_content_type
 from tests.ingest.vectors import FOLDER, MISSING, load
@@ -32,7 +32,7 @@ def server() -> Iterator[PageServer]:
 
 @pytest.fixture(scope="module")
 def fetcher(server: PageServer) -> Iterator[Fetcher]:
-    with Fetcher([server.pair], deadline=10, gates=HostGates(2, 0.0)) as fetching:
+    with Fetcher([server.pair], deadline=10, rate_limiter=RateLimiter(2, 0.0)) as fetching:
         yield fetching
 
 
@@ -166,14 +166,14 @@ class TestConditions:
 class TestRaw:
     def test_any_type(self, server: PageServer, fetcher: Fetcher) -> None:
         url = server.add("/list", b"\x1f\x8b\x00\x01", content_type="application/octet-stream")
-        fetched = fetcher.fetch(url, raw=100)
+        fetched = fetcher.fetch(url, max_raw_bytes=100)
         assert (fetched.body, fetched.content_type) == (b"\x1f\x8b\x00\x01", "application/octet-stream")
 
     def test_its_own_limit(self, server: PageServer, fetcher: Fetcher) -> None:
         url = server.add("/long-list", b"x" * 7_000_000, content_type="text/plain")
-        assert len(fetcher.fetch(url, raw=8_000_000).body) == 7_000_000
+        assert len(fetcher.fetch(url, max_raw_bytes=8_000_000).body) == 7_000_000
         with pytest.raises(FetchError) as raised:
-            fetcher.fetch(url, raw=6_000_000)
+            fetcher.fetch(url, max_raw_bytes=6_000_000)
         assert raised.value.code == "too_large"
 
 
@@ -181,18 +181,18 @@ class TestBusyServers:
     @pytest.mark.parametrize("status", [429, 503])
     def test_when_to_ask_again(self, server: PageServer, status: int) -> None:
         url = server.add(f"/later{status}", "<p>Later</p>", status=status, headers={"Retry-After": "7"})
-        gates = HostGates(2, 0.0)
-        error = refusal(Fetcher([server.pair], gates=gates), url)
+        rate_limiter = RateLimiter(2, 0.0)
+        error = refusal(Fetcher([server.pair], rate_limiter=rate_limiter), url)
         assert error.notice.params["retry_after"] == 7
-        assert is_busy(gates, server.pair)
+        assert is_busy(rate_limiter, server.pair)
 
     def test_only_where_it_is_said(self, server: PageServer) -> None:
-        gates = HostGates(2, 0.0)
-        fetcher = Fetcher([server.pair], gates=gates)
+        rate_limiter = RateLimiter(2, 0.0)
+        fetcher = Fetcher([server.pair], rate_limiter=rate_limiter)
         assert "retry_after" not in refusal(fetcher, server.url("/status/503")).notice.params
         url = server.add("/gone-later", status=404, headers={"Retry-After": "7"})
         assert "retry_after" not in refusal(fetcher, url).notice.params
-        assert not is_busy(gates, server.pair)
+        assert not is_busy(rate_limiter, server.pair)
 
 
 class TestRefusals:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from rag.errors import FetchError
-from rag.web.connections import HostGates
+from rag.web.connections import RateLimiter
 from rag.web.fetch import MAX_REDIRECTS, Fetcher
 from tests.support.page_server import ARTICLE, Listener, PageServer, Reply
 from tests.web.test_fetch import refusal
@@ -23,7 +23,7 @@ def server() -> Iterator[PageServer]:
 
 @pytest.fixture
 def fetcher(server: PageServer) -> Iterator[Fetcher]:
-    with Fetcher([server.pair], deadline=10, gates=HostGates(2, 0.0)) as fetching:
+    with Fetcher([server.pair], deadline=10, rate_limiter=RateLimiter(2, 0.0)) as fetching:
         yield fetching
 
 
@@ -143,7 +143,7 @@ class TestRefresh:
 
     def test_lists_are_taken_as_they_are(self, server: PageServer, fetcher: Fetcher) -> None:
         url = server.add("/robots.txt", stub("/article"), headers={"Refresh": "0; url=/article"})
-        assert fetcher.fetch(url, raw=1000).final_url == url
+        assert fetcher.fetch(url, max_raw_bytes=1000).final_url == url
 
 
 class TestCookies:
@@ -184,7 +184,7 @@ class TestCookies:
             server.add("/back", ARTICLE)
             headers = {"Location": other.url("/there"), "Set-Cookie": "id=1; Domain=127.0.0.1; Path=/"}
             url = server.add("/away", status=302, headers=headers)
-            with Fetcher([server.pair, other.pair, third.pair], gates=HostGates(2, 0.0)) as fetcher:
+            with Fetcher([server.pair, other.pair, third.pair], rate_limiter=RateLimiter(2, 0.0)) as fetcher:
                 fetcher.fetch(url)
             assert "cookie" not in other.requests[-1][1] and "cookie" not in third.requests[-1][1]
             assert server.requests[-1][1]["cookie"] == "id=1"

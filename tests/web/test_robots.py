@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from rag.errors import FetchError, IngestError
-from rag.web.connections import HostGates
+from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
 from rag.web.robots import CACHE_SECONDS, RETRY_SECONDS, Robots, parse_rules
 from tests.support.page_server import PageServer, Reply
@@ -54,7 +54,7 @@ class TestRules:
     def test_delay_and_sitemaps(self, page_server: PageServer, fetcher: Fetcher, robots: Robots) -> None:
         serve(page_server, RULES)
         assert robots.sitemaps(page_server.url("/x")) == ["https://example.com/map.xml"]
-        assert fetcher.gates.delay_of(page_server.pair) == 2.5, "every request from now on keeps to it"
+        assert fetcher.rate_limiter.delay_of(page_server.pair) == 2.5, "every request from now on keeps to it"
 
     def test_our_own_group_comes_before_that_for_all(self, page_server: PageServer, robots: Robots) -> None:
         serve(page_server, "User-agent: *\nDisallow: /\n\nUser-agent: pagelight\nUser-agent: x\nDisallow: /no\n")
@@ -136,7 +136,7 @@ class TestStatus:
         serve(page_server, "", status=status)
         assert refusal(robots, page_server.url("/a")) == "robots_unreadable"
         assert robots.sitemaps(page_server.url("/a")) == []
-        assert fetcher.gates.delay_of(page_server.pair) == 0.0
+        assert fetcher.rate_limiter.delay_of(page_server.pair) == 0.0
         assert page_server.count("/robots.txt") == 1
 
     def test_no_answer_refuses_all(self, page_server: PageServer, robots: Robots) -> None:
@@ -160,7 +160,7 @@ class TestStatus:
 
     def test_a_name_that_leads_inside(self) -> None:
         """The rules are fetched through the guard, and its error is reported."""
-        fetcher = Fetcher(resolve=lambda host, port: ["10.0.0.1"], gates=HostGates(2, 0.0))
+        fetcher = Fetcher(resolve=lambda host, port: ["10.0.0.1"], rate_limiter=RateLimiter(2, 0.0))
         assert refusal(Robots(fetcher), "https://inside.example/a") == "blocked"
 
 
@@ -201,7 +201,7 @@ class TestTime:
 
 def test_hosts_have_their_own(page_server: PageServer, robots: Robots) -> None:
     serve(page_server, "User-agent: *\nDisallow: /")
-    with PageServer() as other, Fetcher([page_server.pair, other.pair], gates=HostGates(2, 0.0)) as fetcher:
+    with PageServer() as other, Fetcher([page_server.pair, other.pair], rate_limiter=RateLimiter(2, 0.0)) as fetcher:
         both = Robots(fetcher)
         assert not both.is_allowed(page_server.url("/a"))
         assert both.is_allowed(other.url("/a"))

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 from rag.dates import now
 from rag.errors import FetchError
 from rag.store.sql.table import CLOCK, OWNED, Row, Table, dump
-from rag.web.connections import MAX_PAUSE, Host, HostGates
+from rag.web.connections import MAX_PAUSE, Host, RateLimiter
 
 
 class FeedbackTable(Table):
@@ -283,8 +283,8 @@ class HostTable(Table):
 _POLL_SECONDS: Final = 0.05
 
 
-class SharedHostGates(HostGates):
-    """Host gates with limits and delays shared by all processes; requests queue in their own process first.
+class SharedRateLimiter(RateLimiter):
+    """A rate limiter whose limits and delays all processes share; requests queue in their own process first.
 
     Raises StoreError if the database fails.
     """
@@ -294,19 +294,19 @@ class SharedHostGates(HostGates):
         self._hosts = hosts
 
     @contextmanager
-    def enter(
-        self, host: Host, url: str, stopped: Callable[[], bool] = lambda: False, *, redirected: bool = False
+    def slot(
+        self, host: Host, url: str, is_cancelled: Callable[[], bool] = lambda: False, *, is_redirect: bool = False
     ) -> Iterator[float]:
-        with super().enter(host, url, stopped, redirected=redirected) as waited:
+        with super().slot(host, url, is_cancelled, is_redirect=is_redirect) as waited:
             began, name, delay = time.monotonic(), _host_name(host), self.delay_of(host)
-            while (slot := self._hosts.acquire(name, self.limit, delay, ignore_delay=redirected)) is None:
-                if self.is_closed or stopped():
+            while (number := self._hosts.acquire(name, self.limit, delay, ignore_delay=is_redirect)) is None:
+                if self.is_closed or is_cancelled():
                     raise FetchError("cancelled", url=url)
                 time.sleep(_POLL_SECONDS)
             try:
                 yield waited + time.monotonic() - began
             finally:
-                self._hosts.release(name, slot)
+                self._hosts.release(name, number)
 
     def pause(self, host: Host, seconds: float) -> None:
         super().pause(host, seconds)

@@ -121,7 +121,7 @@ class TestFinding:
     def test_stopping(self, site: SiteServer, fetcher: Fetcher, robots: Robots, tasks: Tasks) -> None:
         robots.sitemaps(site.url("/"))
         with pytest.raises(IngestError):
-            sitemap_pages(fetcher, tasks, robots, site.url("/"), 1000, stopped=lambda: True)
+            sitemap_pages(fetcher, tasks, robots, site.url("/"), 1000, is_cancelled=lambda: True)
         assert set(site.counts) == {"/robots.txt"}
 
 

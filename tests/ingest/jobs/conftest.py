@@ -19,7 +19,7 @@ from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
 from rag.store.qdrant.library import Library
 from rag.store.sql.database import Database
-from rag.web.connections import HostGates
+from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
@@ -37,7 +37,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 @pytest.fixture
 def fetcher(site: SiteServer, page_server: PageServer) -> Iterator[Fetcher]:
-    with Fetcher([site.pair, page_server.pair], deadline=2.0, gates=HostGates(8, 0.0)) as one:
+    with Fetcher([site.pair, page_server.pair], deadline=2.0, rate_limiter=RateLimiter(8, 0.0)) as one:
         yield one
 
 
