@@ -22,8 +22,8 @@ from rag.web.media import byte_limit, parse_content_type
 Kind = Literal["jsonl", "warc", "sitemap"]
 
 _ENDINGS: dict[str, Kind] = {".jsonl": "jsonl", ".warc": "warc", ".warc.gz": "warc"}
-_LARGEST = 64_000_000  # maximum bytes of a batch
-_PAGES = frozenset(("text/html", "application/xhtml+xml", "application/pdf"))
+_MAX_BATCH_BYTES = 64_000_000  # maximum bytes of a batch
+_PAGE_TYPES = frozenset(("text/html", "application/xhtml+xml", "application/pdf"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _split(kind: Kind, path: str, ends: Iterable[int], size: int) -> Iterator[Ba
     start = end = last = 0
     first = 1
     for last, end in enumerate(ends, 1):
-        if last - first + 1 == size or end - start >= _LARGEST:
+        if last - first + 1 == size or end - start >= _MAX_BATCH_BYTES:
             yield Batch(kind, full_path, start, end, first, last)
             start, first = end, last + 1
     if end > start:
@@ -124,7 +124,7 @@ def _is_page(record: Any) -> bool:
     if record.rec_type != "response" or record.http_headers is None or record.http_headers.get_statuscode() != "200":
         return False
     essence, _ = parse_content_type(record.http_headers.get_header("Content-Type") or "")
-    return essence in _PAGES
+    return essence in _PAGE_TYPES
 
 
 def sources_of(batch: Batch, bounds: RecordBounds, find_pages: Callable[[str], list[str]]) -> Sequence[Source]:

@@ -71,10 +71,10 @@ class Target:
         return Outcome(Counter(row.status for row in results), tuple(to_review))
 
 
-Run = Callable[[Batches], Iterator[tuple[int, Outcome]]]
+Runner = Callable[[Batches], Iterator[tuple[int, Outcome]]]
 
 
-def choose_runner(app: App, library: str, decision: Decision, name: RunnerName, workers: int, gpus: float) -> Run:
+def choose_runner(app: App, library: str, decision: Decision, name: RunnerName, workers: int, gpus: float) -> Runner:
     """Return the runner with this name. Raises ConfigError if it needs a database server and there is none."""
     target = Target(app.settings, library, decision)
     if name == "here":
@@ -86,7 +86,7 @@ def choose_runner(app: App, library: str, decision: Decision, name: RunnerName, 
     return lambda batches: _run_in_processes(target, batches, workers)
 
 
-def run_bulk(app: App, library: str, inputs: Sequence[str], size: int, run: Run) -> Iterator[IngestResult]:
+def run_bulk(app: App, library: str, inputs: Sequence[str], size: int, runner: Runner) -> Iterator[IngestResult]:
     """Yield the result of each batch, after those of its pages that failed or need review.
 
     Called again with the same inputs, it resumes an unfinished import. Raises ConfigError for unreadable inputs, and
@@ -96,10 +96,10 @@ def run_bulk(app: App, library: str, inputs: Sequence[str], size: int, run: Run)
     app.imports.ingestor(library)  # creates the library, and loads the model before other processes need its files
     job_id = jobs.begin(library, inputs, lambda: _new_items(inputs, size))
     with jobs.lease(job_id) as lease:
-        batches = {place: Batch(**payload) for place, payload in lease.open_items().items()}
-        for place, outcome in run(batches) if batches else ():
-            row = _batch_result(batches[place], outcome)
-            lease.finish(place, row, outcome.results)
+        batches = {position: Batch(**payload) for position, payload in lease.open_items().items()}
+        for position, outcome in runner(batches) if batches else ():
+            row = _batch_result(batches[position], outcome)
+            lease.finish(position, row, outcome.results)
             yield from (*outcome.results, row)
             if not lease.can_continue():
                 return
@@ -129,8 +129,8 @@ def _batch_result(batch: Batch, outcome: Outcome) -> IngestResult:
 
 
 def _run_here(target: Target, app: App, batches: Batches) -> Iterator[tuple[int, Outcome]]:
-    for place, batch in batches.items():
-        yield place, target.import_batch(app, batch)
+    for position, batch in batches.items():
+        yield position, target.import_batch(app, batch)
 
 
 def _run_in_processes(target: Target, batches: Batches, workers: int) -> Iterator[tuple[int, Outcome]]:
@@ -143,19 +143,19 @@ def _run_in_processes(target: Target, batches: Batches, workers: int) -> Iterato
             with _start_pool(target, workers) as pool:
                 waiting = iter(list(remaining.items()))
                 while True:
-                    for place, batch in islice(waiting, workers + 1 - len(running)):
-                        running[pool.submit(_take_in, batch)] = place
+                    for position, batch in islice(waiting, workers + 1 - len(running)):
+                        running[pool.submit(_import_in_process, batch)] = position
                     if not running:
                         break
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        outcome, place = future.result(), running[future]
-                        del running[future], remaining[place]
-                        yield place, outcome
+                        outcome, position = future.result(), running[future]
+                        del running[future], remaining[position]
+                        yield position, outcome
         except BrokenProcessPool:
             tries.update(running.values())
-            for place in [place for place in running.values() if tries[place] >= _TRIES]:
-                del remaining[place]
-                yield place, Outcome(error=Notice("bulk_killed"))
+            for position in [position for position in running.values() if tries[position] >= _TRIES]:
+                del remaining[position]
+                yield position, Outcome(error=Notice("bulk_killed"))
 
 
 def _start_pool(target: Target, workers: int) -> ProcessPoolExecutor:
@@ -171,7 +171,7 @@ def _open_app(target: Target) -> None:
     _target, _app = target, target.open()
 
 
-def _take_in(batch: Batch) -> Outcome:
+def _import_in_process(batch: Batch) -> Outcome:
     return _target.import_batch(_app, batch)
 
 
@@ -199,13 +199,13 @@ def _run_on_ray(target: Target, batches: Batches, workers: int, gpus: float = 0.
 
         def __call__(self, rows: dict[str, Any]) -> dict[str, Any]:
             outcomes = [target.import_batch(self._app, pickle.loads(batch)) for batch in rows["batch"]]
-            return {"place": rows["place"], "outcome": [pickle.dumps(outcome) for outcome in outcomes]}
+            return {"position": rows["position"], "outcome": [pickle.dumps(outcome) for outcome in outcomes]}
 
-    rows = [{"place": place, "batch": pickle.dumps(batch)} for place, batch in batches.items()]
+    rows = [{"position": position, "batch": pickle.dumps(batch)} for position, batch in batches.items()]
     actors = ray.data.ActorPoolStrategy(size=workers)
     dataset = ray.data.from_items(rows, override_num_blocks=len(rows))
     try:
         for row in dataset.map_batches(Actor, batch_size=1, compute=actors, num_gpus=gpus or None).iter_rows():
-            yield row["place"], pickle.loads(row["outcome"])
+            yield row["position"], pickle.loads(row["outcome"])
     finally:
         ray.shutdown()

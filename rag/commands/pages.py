@@ -217,12 +217,12 @@ def _progress(done: int, total: int, unit: str = "pages") -> None:
 
 def bulk(settings: Settings, options: argparse.Namespace) -> int:
     """Import JSONL files, web archives and sitemaps; the same command again resumes an interrupted import."""
-    runner: RunnerName = options.runner or ("processes" if settings.qdrant_url else "here")
+    name: RunnerName = options.runner or ("processes" if settings.qdrant_url else "here")
     workers = options.workers or max(1, (os.cpu_count() or 1) // 2)
     with closing(App(settings)) as app:
         library = settings.rag_library
-        run = choose_runner(app, library, "keep_both" if options.anyway else "", runner, workers, options.gpus)
-        rows = run_bulk(app, library, options.input, options.batch, run)
+        runner = choose_runner(app, library, "keep_both" if options.anyway else "", name, workers, options.gpus)
+        rows = run_bulk(app, library, options.input, options.batch, runner)
         return max((put_result(options, row) for row in rows), default=0)
 
 

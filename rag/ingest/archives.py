@@ -116,16 +116,16 @@ MAX_FILES = 2000
 MAX_ENTRIES = 20_000
 MAX_RATIO = 200
 MAX_FOLDER_BYTES = 500 * MEGABYTE
-_RATIO_FROM = 1 * MEGABYTE
+_MIN_RATIO_BYTES = 1 * MEGABYTE
 _SPARE_BYTES = 40 * MEGABYTE
-_TIMES_PACKED = 4
+_MAX_EXPANSION = 4
 _ENTRY_MARK = b"PK\x01\x02"
 _ENCRYPTED = 0x1
 # zipfile decompresses all other methods in one step of any size.
 _METHODS = frozenset([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 _ARCHIVES = (".zip", ".gz", ".tar", ".tgz", ".7z", ".rar", ".bz2", ".xz", ".zst")
 # Errors that zipfile and zlib raise for malformed archives, such as impossible sizes and undecodable names.
-_DAMAGE = (
+_ARCHIVE_ERRORS = (
     zipfile.BadZipFile,
     EOFError,
     OSError,
@@ -150,7 +150,7 @@ class Member:
 
 def total_limit(packed: int) -> int:
     """Return how many bytes an archive of `packed` bytes may expand to."""
-    return _SPARE_BYTES + _TIMES_PACKED * packed
+    return _SPARE_BYTES + _MAX_EXPANSION * packed
 
 
 def zip_members(name: str, data: bytes, types: tuple[str, ...], limit_of: dict[str, int]) -> Iterator[Member]:
@@ -203,7 +203,7 @@ def _open_archive(name: str, data: bytes) -> zipfile.ZipFile:
         raise IngestError("archive_too_many", name=name, limit=MAX_FILES)
     try:
         return zipfile.ZipFile(BytesIO(data))
-    except _DAMAGE as error:
+    except _ARCHIVE_ERRORS as error:
         raise IngestError("archive_broken", name=name) from error
 
 
@@ -226,7 +226,7 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str, full: str,
                 content += piece
                 if len(content) > min(limit, budget):
                     raise _size_error(full, limit, budget)
-    except _DAMAGE as error:
+    except _ARCHIVE_ERRORS as error:
         raise IngestError("archive_broken", name=full) from error
     return bytes(content)
 
@@ -242,7 +242,7 @@ def _check_entry(info: zipfile.ZipInfo, path: str, full: str, limit: int, budget
     if info.compress_type not in _METHODS or stat.S_ISLNK(info.external_attr >> 16):
         raise IngestError("archive_packing", name=full)
     times = info.file_size // max(1, info.compress_size)
-    if info.file_size > _RATIO_FROM and times > MAX_RATIO:
+    if info.file_size > _MIN_RATIO_BYTES and times > MAX_RATIO:
         raise IngestError("archive_bomb", name=full, times=times)
     if info.file_size > min(limit, budget):
         raise _size_error(full, limit, budget)

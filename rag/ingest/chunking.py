@@ -134,14 +134,14 @@ def bind_headings(units: Sequence[Unit], maximum: float) -> Iterator[list[Unit]]
 def _is_introduction(unit: Unit, following: Unit | None) -> bool:
     """Return whether `unit` only introduces the next one: a heading, a table header, a question above its answer."""
     is_header = unit.kind == "row" and unit.header is None and following is not None and following.header is not None
-    is_question = unit.asks and following is not None and not following.paragraph
+    is_question = unit.is_question and following is not None and not following.starts_block
     return unit.kind == "heading" or is_header or is_question
 
 
 def _paragraphs(units: Sequence[Unit]) -> list[list[Unit]]:
     groups: list[list[Unit]] = []
     for unit in units:
-        if not groups or (unit.paragraph and groups[-1][-1].kind != "heading"):
+        if not groups or (unit.starts_block and groups[-1][-1].kind != "heading"):
             groups.append([])
         groups[-1].append(unit)
     return groups
@@ -166,7 +166,7 @@ _MAX_UNITS = 50_000
 """Pages with more units than this, such as a long book, are split by `RecursiveChunker`, which takes only seconds."""
 
 
-class SemanticSplitter:
+class TopicChunker:
     """Chunks that end where the topic changes, by SemanticChunker's distances between neighbouring sentences.
 
     SemanticChunker itself cuts wherever a distance exceeds a percentile, which gives chunks of any size, and embeds
@@ -204,7 +204,7 @@ class SemanticSplitter:
                 gains[i] += _HEADING_GAIN
             elif units[i - 1].kind == "heading":
                 gains[i] = -10 * _HEADING_GAIN
-            elif unit.paragraph:
+            elif unit.starts_block:
                 gains[i] += _PARAGRAPH_GAIN
         return gains
 
@@ -360,7 +360,7 @@ def _semantic_chunker(vectors: SentenceVectors) -> SemanticChunker:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         from langchain_experimental.text_splitter import SemanticChunker
-    return SemanticChunker(cast(Any, _Static(vectors)), buffer_size=1)
+    return SemanticChunker(cast(Any, _StaticEmbeddings(vectors)), buffer_size=1)
 
 
 def _cut(pieces: Sequence[list[Unit]], after: NDArray[np.bool_]) -> list[list[Unit]]:
@@ -373,7 +373,7 @@ def _cut(pieces: Sequence[list[Unit]], after: NDArray[np.bool_]) -> list[list[Un
     return runs
 
 
-class _Static:
+class _StaticEmbeddings:
     """Adapter of static sentence vectors for SemanticChunker, with the only method of Embeddings that it calls."""
 
     def __init__(self, vectors: SentenceVectors) -> None:
@@ -384,7 +384,7 @@ class _Static:
 
 
 CHUNKERS: dict[str, Callable[[float], Chunker]] = {
-    "semantic": SemanticSplitter,
+    "semantic": TopicChunker,
     "recursive": RecursiveChunker,
     "fixed": FixedChunker,
     "markdown": MarkdownChunker,

@@ -21,9 +21,9 @@ from rag.text import split_sentences
 
 DiffKind = Literal["same", "added", "removed"]
 
-_STEPS = 100_000  # per comparison; about a tenth of a second
-_ALL_STEPS = 1_500_000  # per page; beyond it, changes are shown as a whole
-_MIN_ALIKE = 0.3  # unchanged share of the longer side; below it, a sentence counts as replaced, not reworded
+_MAX_STEPS = 100_000  # per comparison; about a tenth of a second
+_MAX_TOTAL_STEPS = 1_500_000  # per page; beyond it, changes are shown as a whole
+_MIN_SIMILARITY = 0.3  # unchanged share of the longer side; below it, a sentence counts as replaced, not reworded
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _TOKEN = lazy_regex(rf"[{_HAN}]|[^\W{_HAN}]+|\s+|.", re.DOTALL)
 _LINE_END = lazy_regex(r"(?<=\n)(?=[^\n])")
@@ -39,7 +39,7 @@ class DiffPiece:
 
 def page_diff(old: str, new: str) -> list[DiffPiece]:
     """Return the diff from `old` to `new`, in order; removed text comes before the text that replaces it."""
-    steps = _Steps(_ALL_STEPS)
+    steps = _Steps(_MAX_TOTAL_STEPS)
     pieces: list[DiffPiece] = []
     for same, removed, added in _blocks(_split(old), _split(new), steps):
         pieces += _compare_words("".join(removed), "".join(added), steps)
@@ -74,12 +74,12 @@ def _compare_words(old: str, new: str, steps: _Steps) -> list[DiffPiece]:
         pieces += [DiffPiece("removed", "".join(removed))] if removed else []
         pieces += [DiffPiece("added", "".join(added))] if added else []
         pieces += [DiffPiece("same", "".join(same))] if same else []
-    pieces = _drop_crumbs(pieces)
+    pieces = _drop_tiny_matches(pieces)
     common = sum(len(piece.text.strip()) for piece in pieces if piece.kind == "same")
-    return pieces if common >= _MIN_ALIKE * max(len(old), len(new)) else whole
+    return pieces if common >= _MIN_SIMILARITY * max(len(old), len(new)) else whole
 
 
-def _drop_crumbs(pieces: list[DiffPiece]) -> list[DiffPiece]:
+def _drop_tiny_matches(pieces: list[DiffPiece]) -> list[DiffPiece]:
     """Drop matches of a single space, comma or character between changes, which only distract."""
     result: list[DiffPiece] = []
     for at, piece in enumerate(pieces):
@@ -132,10 +132,10 @@ def _blocks(
 def _match(a: Sequence[str], b: Sequence[str], steps: _Steps) -> list[tuple[int, int]]:
     """Return pairs of positions with equal items, both ascending."""
     first, end = 0, 0
-    least = min(len(a), len(b))
-    while first < least and a[first] == b[first]:
+    shorter = min(len(a), len(b))
+    while first < shorter and a[first] == b[first]:
         first += 1
-    while end < least - first and a[-1 - end] == b[-1 - end]:
+    while end < shorter - first and a[-1 - end] == b[-1 - end]:
         end += 1
     left, right = a[first : len(a) - end], b[first : len(b) - end]
     middle = _find_shortest_edit(left, right, steps)
@@ -160,8 +160,8 @@ def _match_between_anchors(a: Sequence[str], b: Sequence[str], steps: _Steps) ->
 def _find_anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     """Return the positions of the longest ascending series of items that occur once in both, by patience sorting."""
     once_a, once_b = Counter(a), Counter(b)
-    places = {item: at for at, item in enumerate(b) if once_b[item] == 1}
-    pairs = [(at, places[item]) for at, item in enumerate(a) if once_a[item] == 1 and item in places]
+    positions = {item: at for at, item in enumerate(b) if once_b[item] == 1}
+    pairs = [(at, positions[item]) for at, item in enumerate(a) if once_a[item] == 1 and item in positions]
     tails: list[int] = []
     ends: list[int] = []
     back: list[int] = []
@@ -185,7 +185,7 @@ def _find_shortest_edit(a: Sequence[str], b: Sequence[str], steps: _Steps) -> li
     """Return the matches of the shortest edit script; None if the steps run out."""
     reach: dict[int, int] = {1: 0}
     trace: list[dict[int, int]] = []
-    least = steps.remaining - _STEPS
+    floor = steps.remaining - _MAX_STEPS
     for edits in range(len(a) + len(b) + 1):
         trace.append(dict(reach))
         for k in range(-edits, edits + 1, 2):
@@ -199,7 +199,7 @@ def _find_shortest_edit(a: Sequence[str], b: Sequence[str], steps: _Steps) -> li
             if x >= len(a) and x - k >= len(b):
                 return _walk_back(trace, len(a), len(b))
         steps.remaining -= len(reach) // 4
-        if steps.remaining < max(0, least):
+        if steps.remaining < max(0, floor):
             return None
     return []
 

@@ -6,7 +6,7 @@ import html
 import re
 
 from rag.patterns import lazy_regex
-from rag.web.media import ENDINGS
+from rag.web.media import EXTENSION_TYPES
 from rag.web.url_key import url_key
 
 MAX_URLS = 200
@@ -43,7 +43,7 @@ _USUAL_ENDINGS = (
     "com|org|net|edu|gov|mil|int|info|io|ai|dev|app|co|cn|hk|tw|jp|kr|sg|uk|us|eu|de|fr|es|it|nl|se|no|fi|ch|at|be"
     "|ru|ua|br|in|au|ca|nz|tv|me|blog|wiki|site|online|tech|cloud|news|xyz|top|page|example"
 )
-_FILE_ENDINGS = "|".join(ending.lstrip(".") for ending in ENDINGS) + (
+_FILE_ENDINGS = "|".join(ending.lstrip(".") for ending in EXTENSION_TYPES) + (
     "|php|py|js|ts|css|jsonl?|xml|ya?ml|toml|doc|ppt|png|jpe?g|gif|svg|zip|gz|exe|sh|bat|log|ini|cfg|lock"
 )
 _USUAL_DOMAIN = lazy_regex(rf"(?:www\.\S+|\S+\.(?:{_USUAL_ENDINGS}))(?::[0-9]+)?", re.IGNORECASE)

@@ -19,20 +19,22 @@ from rag.patterns import lazy_regex
 from rag.text import replace_surrogates
 from rag.types import PageSource
 from rag.web.guard import MAX_LENGTH, is_web_address, printable
-from rag.web.media import ENDINGS, FILES, PICTURE
+from rag.web.media import EXTENSION_TYPES, PICTURE, SLOW_TYPES
 
 MAX_FILE_BYTES = 5_000_000
 MAX_DOCUMENT_BYTES = 25_000_000
 MAX_ARCHIVE_BYTES = 100_000_000
-_DOCUMENTS = tuple(ending for ending, kind in ENDINGS.items() if kind in FILES)
-FILE_TYPES = (*ENDINGS, ".jsonl")
-_MEMBER_TYPES = tuple(ending for ending in FILE_TYPES if ENDINGS.get(ending) != PICTURE)
+_DOCUMENT_EXTENSIONS = tuple(ending for ending, kind in EXTENSION_TYPES.items() if kind in SLOW_TYPES)
+FILE_TYPES = (*EXTENSION_TYPES, ".jsonl")
+_MEMBER_TYPES = tuple(ending for ending in FILE_TYPES if EXTENSION_TYPES.get(ending) != PICTURE)
 """File types read from folders and archives, without images, which usually belong to pages there."""
 _ARCHIVE = ".zip"
-_LIMITS = {ending: MAX_DOCUMENT_BYTES if ending in _DOCUMENTS else MAX_FILE_BYTES for ending in ("", *FILE_TYPES)}
+_LIMITS = {
+    ending: MAX_DOCUMENT_BYTES if ending in _DOCUMENT_EXTENSIONS else MAX_FILE_BYTES for ending in ("", *FILE_TYPES)
+}
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-_NAMES = ("title", "lang")
-_TEXTS = ("text", "html", "markdown")
+_NAME_FIELDS = ("title", "lang")
+_TEXT_FIELDS = ("text", "html", "markdown")
 _LINE_END = lazy_regex(r"\r\n?|\n")
 _ESCAPE_LENGTH = 6  # characters in a line for a byte of text: \u0041
 _OTHER_FIELDS = 65_536  # characters for everything but the text
@@ -160,7 +162,7 @@ def file_limit(name: str) -> int:
         return sys.maxsize
     if lower.endswith(_ARCHIVE):
         return MAX_ARCHIVE_BYTES
-    return MAX_DOCUMENT_BYTES if lower.endswith(_DOCUMENTS) else MAX_FILE_BYTES
+    return MAX_DOCUMENT_BYTES if lower.endswith(_DOCUMENT_EXTENSIONS) else MAX_FILE_BYTES
 
 
 def _archive_sources(name: str, data: bytes, address: str, bounds: RecordBounds) -> Iterator[Source]:
@@ -238,7 +240,7 @@ def _parse_line(line: str, name: str, number: int, bounds: RecordBounds) -> Sour
     record = _parse_record(line) if len(line) <= bounds.line else {}
     if record is None:
         return _make_broken("record_broken", name, number)
-    if not record or any(len(record[key].encode()) > bounds.size for key in _TEXTS if key in record):
+    if not record or any(len(record[key].encode()) > bounds.size for key in _TEXT_FIELDS if key in record):
         return _make_broken("record_too_large", name, number, limit=f"{bounds.size / 1e6:g}")
     if not is_web_address(record["url"]):
         return _make_broken("record_address", name, number, url=printable(record["url"]), longest=f"{MAX_LENGTH:,}")
@@ -257,9 +259,9 @@ def _parse_record(line: str) -> Mapping[str, Any] | None:
         return None
     if not isinstance(record, dict) or not isinstance(record.get("url"), str) or not record["url"].strip():
         return None
-    texts = [record[key] for key in _TEXTS if key in record]
-    has_names = all(isinstance(record.get(key, ""), str | None) for key in _NAMES)
+    texts = [record[key] for key in _TEXT_FIELDS if key in record]
+    has_names = all(isinstance(record.get(key, ""), str | None) for key in _NAME_FIELDS)
     if not has_names or not texts or not all(isinstance(text, str) for text in texts):
         return None
-    keys = ("url", *_NAMES, *_TEXTS)
+    keys = ("url", *_NAME_FIELDS, *_TEXT_FIELDS)
     return {key: replace_surrogates(record[key]) for key in keys if isinstance(record.get(key), str)}

@@ -16,7 +16,7 @@ _HEADING = lazy_regex(r"(#{1,6})[ \t]+")
 _FENCE = lazy_regex(r"[ \t]*(```|~~~)")
 _SOFT_ENDS = (", ", "; ", ": ", "，", "；", "：", "、", ") ", "）", "\n", " ")
 
-_CRUMB = 40
+_MAX_JOINED_LENGTH = 40
 """Maximum total length of sentences or rows of one block that are joined into one unit."""
 
 _MAX_TITLE = 200
@@ -29,8 +29,8 @@ Kind = Literal["text", "heading", "row", "code"]
 class Unit:
     """A span `text[start:end]` that no chunker cuts.
 
-    `extra` is its weight (`rag.text.weigh`) minus its length. `paragraph` is true for the first unit of a block;
-    `header` is the span of the table header that a row belongs to. `asks` is true for a question.
+    `extra` is its weight (`rag.text.weigh`) minus its length. `starts_block` is true for the first unit of a block;
+    `header` is the span of the table header that a row belongs to. `is_question` is true for a question.
     """
 
     start: int
@@ -38,9 +38,9 @@ class Unit:
     extra: float
     kind: Kind
     section: tuple[str, ...]
-    paragraph: bool
+    starts_block: bool
     header: tuple[int, int] | None = None
-    asks: bool = False
+    is_question: bool = False
 
     @property
     def size(self) -> float:
@@ -63,11 +63,11 @@ def split_units(text: str, maximum: float) -> list[Unit]:
         header = _find_table_header(text, start, end) if kind == "row" else None
         for i, (a, b) in enumerate(_pieces(text, kind, start, end, maximum)):
             own = None if header is None or a < header[1] else header
-            asks = text[a:b].rstrip().endswith(("?", "？"))
-            unit = Unit(a, b, weigh(text[a:b]) - (b - a), kind, section, i == 0, own, asks)
+            is_question = text[a:b].rstrip().endswith(("?", "？"))
+            unit = Unit(a, b, weigh(text[a:b]) - (b - a), kind, section, i == 0, own, is_question)
             if units and _belong_together(units[-1], unit):
                 last = units.pop()
-                unit = replace(last, end=b, extra=last.extra + unit.extra, asks=asks)
+                unit = replace(last, end=b, extra=last.extra + unit.extra, is_question=is_question)
             units.append(unit)
     return units
 
@@ -84,8 +84,8 @@ def _parse_heading(line: str) -> tuple[int, str] | None:
 
 def _belong_together(unit: Unit, following: Unit) -> bool:
     """Return whether the two units are so short that a cut between them is not worth considering."""
-    is_alike = unit.kind == following.kind and unit.header == following.header and not following.paragraph
-    return is_alike and following.end - unit.start <= _CRUMB
+    is_same_kind = unit.kind == following.kind and unit.header == following.header and not following.starts_block
+    return is_same_kind and following.end - unit.start <= _MAX_JOINED_LENGTH
 
 
 def _blocks(text: str) -> Iterator[tuple[Kind, int, int]]:

@@ -47,7 +47,7 @@ from rag.reading.parser import ExtractedDocument
 from rag.reading.quality import find_signals, has_player
 from rag.types import because
 from rag.web.guard import printable
-from rag.web.media import KINDS
+from rag.web.media import MEDIA_TYPES
 
 # A tree is searched only for constructs whose markers appear in its source: most pages have none.
 _GRIDS: Final = ("columnheader", "gridcell", '="cell"', "role=cell")
@@ -91,7 +91,7 @@ def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Ex
 
     Raises IngestError("empty") if it has no text, ("content_type") for any other type.
     """
-    kind = KINDS.get(content_type.partition(";")[0].strip().lower())
+    kind = MEDIA_TYPES.get(content_type.partition(";")[0].strip().lower())
     if kind == "text/html":
         return extract_html(body, url, charset=charset)
     if kind == "text/markdown":

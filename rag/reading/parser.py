@@ -22,7 +22,7 @@ from typing import IO, Any, Final, Self
 from rag.errors import IngestError
 from rag.types import because
 from rag.web.guard import printable
-from rag.web.media import FILES, PICTURE
+from rag.web.media import PICTURE, SLOW_TYPES
 
 _LENGTHS = struct.Struct(">II")
 _MAX_HEADER = 64 * 1024 * 1024
@@ -165,7 +165,7 @@ class Parser:
         `header` has its arguments; errors name its `url`. Raises the task's IngestErrors, and "unreadable" if the child
         exceeded its time or memory limit or crashed; the next call then starts a new one.
         """
-        worker = self._files if header.get("content_type") in FILES else self._pages
+        worker = self._files if header.get("content_type") in SLOW_TYPES else self._pages
         if task == "recognize":
             worker = self._scans
         answer = worker.answer({"task": task, "header": header}, body, str(header.get("url", "")))

@@ -62,7 +62,7 @@ TSV: MediaType = "text/tab-separated-values"
 XML: MediaType = "application/xml"
 GZIP: MediaType = "application/gzip"
 
-TEXTS: dict[str, MediaType] = {
+TEXT_TYPES: dict[str, MediaType] = {
     "text/html": "text/html",
     "application/xhtml+xml": "text/html",
     "text/plain": "text/plain",
@@ -70,25 +70,25 @@ TEXTS: dict[str, MediaType] = {
     "text/x-markdown": "text/markdown",
 }
 """Types that `rag.reading.extract` reads."""
-TABLES: dict[str, MediaType] = {
+TABLE_TYPES: dict[str, MediaType] = {
     "text/csv": CSV,
     "application/csv": CSV,
     "text/comma-separated-values": CSV,
     "text/tab-separated-values": TSV,
 }
-PACKAGES: dict[str, MediaType] = {
+PACKAGE_TYPES: dict[str, MediaType] = {
     **{kind: kind for kind in (PDF, DOCX, PPTX, XLSX, ODT, ODS, ODP, MSG, EPUB)},
     "application/x-pdf": PDF,
 }
 """Binary types."""
-DOCUMENTS: dict[str, MediaType] = {
-    **PACKAGES,
+DOCUMENT_TYPES: dict[str, MediaType] = {
+    **PACKAGE_TYPES,
     **{kind: kind for kind in (RTF, IPYNB, SRT, VTT, EML)},
     "text/rtf": RTF,
     "text/srt": SRT,
 }
-"""Types that `rag.reading.documents` reads besides `TABLES`."""
-LISTS: dict[str, MediaType] = {
+"""Types that `rag.reading.documents` reads besides `TABLE_TYPES`."""
+FEED_TYPES: dict[str, MediaType] = {
     "application/xml": XML,
     "text/xml": XML,
     "application/rss+xml": XML,
@@ -99,13 +99,13 @@ LISTS: dict[str, MediaType] = {
     "application/x-gzip": GZIP,
 }
 """Feeds and sitemaps, which link to pages but are not pages."""
-KINDS: dict[str, MediaType] = {**TEXTS, **TABLES, **DOCUMENTS, **LISTS}
+MEDIA_TYPES: dict[str, MediaType] = {**TEXT_TYPES, **TABLE_TYPES, **DOCUMENT_TYPES, **FEED_TYPES}
 
-FILES = frozenset([*DOCUMENTS.values(), XLS, PICTURE])
+SLOW_TYPES = frozenset([*DOCUMENT_TYPES.values(), XLS, PICTURE])
 """Types that are read in a separate process with more time."""
-ENDINGS: dict[str, MediaType] = {
-    **dict.fromkeys((".html", ".htm", ".xhtml"), TEXTS["text/html"]),
-    **dict.fromkeys((".md", ".markdown", ".mdown"), TEXTS["text/markdown"]),
+EXTENSION_TYPES: dict[str, MediaType] = {
+    **dict.fromkeys((".html", ".htm", ".xhtml"), TEXT_TYPES["text/html"]),
+    **dict.fromkeys((".md", ".markdown", ".mdown"), TEXT_TYPES["text/markdown"]),
     ".txt": "text/plain",
     ".csv": CSV,
     ".tsv": TSV,
@@ -139,13 +139,13 @@ _CHARSET = lazy_regex(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.ASCII | re.IGNOR
 # One item before the first element. Repeating it inside the expression would backtrack exponentially:
 # a few dozen comments would take forever.
 _SKIPPED = lazy_regex(rb"\s+|<!--.*?(?:-->|\Z)|<\?xml[^>]*(?:>|\Z)", re.IGNORECASE | re.DOTALL)
-_LIST_SKIPPED = lazy_regex(rb"\s+|<!--.*?(?:-->|\Z)|<\?[^>]*(?:>|\Z)", re.DOTALL)
+_FEED_SKIPPED = lazy_regex(rb"\s+|<!--.*?(?:-->|\Z)|<\?[^>]*(?:>|\Z)", re.DOTALL)
 _MARKUP = lazy_regex(
     rb"<(?:!doctype\s+html|html|head|body|title|meta|script|style|link|h[1-6]"
     rb"|div|p|a|b|br|table|ul|ol|article|section|main|header)\b",
     re.IGNORECASE,
 )
-_LIST_MARKUP = lazy_regex(rb"<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex)\b", re.IGNORECASE)
+_FEED_MARKUP = lazy_regex(rb"<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex)\b", re.IGNORECASE)
 _ZIP = b"PK\x03\x04"
 _MIMETYPE = b"mimetype"  # first entry, uncompressed, of a package that declares its type
 _PARTS: dict[bytes, MediaType] = {
@@ -160,8 +160,8 @@ _BINARY_SIGNATURES = (b"\x89PNG", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"7z\xb
 _PICTURES = lazy_regex(rb"\x89PNG|\xff\xd8\xff|RIFF.{4}WEBP|II\*\x00|MM\x00\*|BM.{4}\x00{4}", re.DOTALL)
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # Types recognised only by file extension; all but HTML are often served as text/plain.
-_DETECTED_BY_BYTES = (*PACKAGES.values(), XLS, RTF, PICTURE, "text/plain")
-_BY_NAME = {end: kind for end, kind in ENDINGS.items() if kind not in _DETECTED_BY_BYTES}
+_DETECTED_BY_BYTES = (*PACKAGE_TYPES.values(), XLS, RTF, PICTURE, "text/plain")
+_BY_NAME = {end: kind for end, kind in EXTENSION_TYPES.items() if kind not in _DETECTED_BY_BYTES}
 _NAMED_PLAIN = frozenset(end for end, kind in _BY_NAME.items() if kind != "text/html")
 _SAMPLE_BYTES = 4096
 
@@ -179,15 +179,15 @@ def byte_limit(essence: str) -> int:
 
     An unspecific type has a document's limit; the limit of the detected type is checked later.
     """
-    kind = KINDS.get(essence)
-    if essence in DOCUMENTS or essence in _UNSPECIFIC:
+    kind = MEDIA_TYPES.get(essence)
+    if essence in DOCUMENT_TYPES or essence in _UNSPECIFIC:
         return 25 * MEGABYTE
     return 2 * MEGABYTE if kind == "text/html" else 5 * MEGABYTE
 
 
 def check_declared(essence: str, url: str) -> None:
     """Raise FetchError("content_type") for a declared type that is not supported."""
-    if essence and essence not in KINDS and essence not in _UNSPECIFIC:
+    if essence and essence not in MEDIA_TYPES and essence not in _UNSPECIFIC:
         _refuse(url, "other_type", type=essence)
 
 
@@ -202,8 +202,8 @@ def media_type(body: bytes, essence: str, url: str, charset: str | None = None) 
     if detected:
         return detected
     check_is_text(body, url, charset)
-    kind = KINDS.get(essence)
-    if essence in PACKAGES or kind == GZIP:
+    kind = MEDIA_TYPES.get(essence)
+    if essence in PACKAGE_TYPES or kind == GZIP:
         _refuse(url, "not_as_declared", type=essence)
     extension = _extension(url)
     if kind == XML:
@@ -237,7 +237,9 @@ def _by_signature(body: bytes, essence: str, url: str) -> MediaType | None:
         return RTF
     if _PICTURES.match(body) and not essence and not url.startswith(("http://", "https://")):
         return PICTURE
-    may_be_packed = KINDS.get(essence) == GZIP or ((not essence or essence in _UNSPECIFIC) and _extension(url) == ".gz")
+    may_be_packed = MEDIA_TYPES.get(essence) == GZIP or (
+        (not essence or essence in _UNSPECIFIC) and _extension(url) == ".gz"
+    )
     return GZIP if may_be_packed and body.startswith(_GZIP) else None
 
 
@@ -252,8 +254,8 @@ def _package_type(body: bytes) -> MediaType | None:
 
 def _package_by_name(url: str) -> MediaType | None:
     """Return the expected type of a damaged package, so that its reader reports the damage."""
-    kind = ENDINGS.get(_extension(url))
-    return kind if kind in PACKAGES.values() else None
+    kind = EXTENSION_TYPES.get(_extension(url))
+    return kind if kind in PACKAGE_TYPES.values() else None
 
 
 def _compound_type(body: bytes, url: str) -> MediaType | None:
@@ -272,7 +274,7 @@ def _utf16(name: str) -> bytes:
 
 def _by_markup(body: bytes) -> MediaType:
     head = body[:_SAMPLE_BYTES].replace(b"\x00", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")
-    if _LIST_MARKUP.match(head, _first_element(head, _LIST_SKIPPED)):
+    if _FEED_MARKUP.match(head, _first_element(head, _FEED_SKIPPED)):
         return XML
     return "text/html" if _MARKUP.match(head, _first_element(head, _SKIPPED)) else "text/plain"
 

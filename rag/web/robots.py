@@ -25,7 +25,7 @@ RETRY_SECONDS = 300.0
 MAX_PARSED = 512 * 1024  # RFC 9309, section 2.5, requires at least 500 KiB
 _MAX_FETCHED = 5 * 1024 * 1024
 _MAX_SITES = 1000
-_PASSED_CODES = frozenset(["blocked", "unresolved", "unreachable"])
+_FORWARDED_CODES = frozenset(["blocked", "unresolved", "unreachable"])
 
 Site = tuple[str, str, int]
 _TOKEN = lazy_regex(r"[a-z_-]*", re.ASCII | re.IGNORECASE)
@@ -122,7 +122,7 @@ class _Site:
 
 
 def _unreadable_error(failure: FetchError | None, url: str, host: str) -> IngestError:
-    if failure and failure.code in _PASSED_CODES:
+    if failure and failure.code in _FORWARDED_CODES:
         return FetchError(failure.code, **failure.notice.params)
     return IngestError("robots_unreadable", url=printable(url), host=host)
 

@@ -17,8 +17,8 @@ _MAX_SEGMENTS = 15
 _MAX_PARAMETERS = 8
 _MAX_REPEATS = 2
 _YEAR = lazy_regex(r"(?:19|20|21)[0-9]{2}", re.ASCII)
-_DATED = lazy_regex(
-    r"/(?P<year>[0-9]{4})(?:/|-)(?:0?[1-9]|1[0-2])(?=[/-]|$)|[?&](?:y|yr|year)=(?P<asked>[0-9]{4})\b", re.ASCII
+_DATE_IN_URL = lazy_regex(
+    r"/(?P<year>[0-9]{4})(?:/|-)(?:0?[1-9]|1[0-2])(?=[/-]|$)|[?&](?:y|yr|year)=(?P<query_year>[0-9]{4})\b", re.ASCII
 )
 _SESSION_PATH = lazy_regex(r";(?:jsessionid|phpsessid|sid)=[^/?#;]*", re.IGNORECASE)
 _SESSION_NAMES = frozenset(["phpsessid", "jsessionid", "sessionid", "session_id", "cfid", "cftoken", "zenid", "oscsid"])
@@ -103,7 +103,7 @@ def is_trap(url: str) -> bool:
         or len(parameters) > _MAX_PARAMETERS
         or any(segments.count(segment) > _MAX_REPEATS for segment in set(segments) if not segment.isdigit())
         or any(_is_action(part) for part in parameters)
-        or _is_far_off(url)
+        or _is_in_far_future(url)
     )
 
 
@@ -131,8 +131,8 @@ def _is_action(parameter: str) -> bool:
     return name.lower() in _ACTIONS or (name.lower() in ("action", "do", "mode") and value.lower() in _ACTION_VALUES)
 
 
-def _is_far_off(url: str) -> bool:
+def _is_in_far_future(url: str) -> bool:
     """Return whether this is a calendar page beyond next year: such pages link to later ones without end."""
-    match = _DATED.search(url)
-    year = (match["year"] or match["asked"]) if match else ""
+    match = _DATE_IN_URL.search(url)
+    year = (match["year"] or match["query_year"]) if match else ""
     return bool(_YEAR.fullmatch(year)) and int(year) > datetime.now(UTC).year + 1

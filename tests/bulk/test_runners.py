@@ -100,7 +100,7 @@ def test_processes_import_what_one_does_though_one_is_killed(settings: Settings,
 def test_a_batch_whose_process_dies_three_times_fails(
     settings: Settings, dump: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "_take_in", _die)
+    monkeypatch.setattr(runs, "_import_in_process", _die)
     rows, found = import_into(settings, "dying", dump, "processes", size=PAGES)
     assert rows == ["failed"] and not found
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rag.app import App
-from rag.bulk.runs import Batches, Outcome, Run, choose_runner, run_bulk
+from rag.bulk.runs import Batches, Outcome, Runner, choose_runner, run_bulk
 from rag.config import load_settings
 from rag.errors import ConfigError, StoreError
 from rag.store.sql.database import Database
@@ -43,11 +43,11 @@ def broken_only(dump: str) -> str:
     return str(path)
 
 
-def here(app: App) -> Run:
+def here(app: App) -> Runner:
     return choose_runner(app, "main", "", "here", 1, 0.0)
 
 
-def import_all(app: App, dump: str, run: Run | None = None) -> list[IngestResult]:
+def import_all(app: App, dump: str, run: Runner | None = None) -> list[IngestResult]:
     return list(run_bulk(app, "main", [dump], 4, run or here(app)))
 
 
@@ -150,7 +150,7 @@ def test_a_batch_that_cannot_be_read_is_a_row(app: App, dump: str) -> None:
 
 
 def test_several_processes_need_a_server(app: App) -> None:
-    choose: Callable[..., Run] = choose_runner
+    choose: Callable[..., Runner] = choose_runner
     for name in ("processes", "ray"):
         with pytest.raises(ConfigError, match="QDRANT_URL"):
             choose(app, "main", "", name, 2, 0.0)

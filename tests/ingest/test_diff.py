@@ -93,7 +93,7 @@ def test_a_row_of_a_table() -> None:
 @pytest.mark.parametrize("steps", [5, 100, 100_000])
 def test_whatever_changes_both_texts_are_in_it(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     """This includes giving up the search for the shortest diff immediately."""
-    monkeypatch.setattr(diff, "_STEPS", steps)
+    monkeypatch.setattr(diff, "_MAX_STEPS", steps)
     chance = random.Random(steps)
     for _ in range(300):
         old = "".join(chance.choices("ab .\n中文。", k=chance.randint(0, 50)))

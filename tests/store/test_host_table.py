@@ -100,6 +100,6 @@ def test_a_server_that_asks_one_for_a_pause_has_it_from_both(databases: list[Dat
         waiting.set()
         return True
 
-    with pytest.raises(FetchError) as raised, other.enter(HOST, URL, gives_up):
+    with pytest.raises(FetchError) as raised, other.slot(HOST, URL, gives_up):
         raise AssertionError("it did not wait")
     assert raised.value.code == "cancelled" and waiting.is_set()

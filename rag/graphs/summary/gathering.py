@@ -339,7 +339,7 @@ def sections_of(text: str) -> list[Section]:
     threshold = max(_MIN_SECTION, len(text) // (_MAX_SECTIONS + 2))
     for unit in split_units(text, MAXIMUM):
         size = unit.end - units[0].start if units else 0
-        if unit.kind == "heading" or size > _MAX_SECTION or (unit.paragraph and size > threshold):
+        if unit.kind == "heading" or size > _MAX_SECTION or (unit.starts_block and size > threshold):
             sections += _section(units)
             units = []
         units.append(unit)

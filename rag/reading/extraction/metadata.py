@@ -19,7 +19,7 @@ from rag.quantities.numerals import parse_chinese
 from rag.reading.extraction.clean import clean_line, clean_text, collapse_spaces
 from rag.reading.extraction.segments import ROLES, role_bits
 from rag.text import detect_language
-from rag.web.media import ENDINGS
+from rag.web.media import EXTENSION_TYPES
 from rag.web.url_key import split_url, web_address
 
 _MAX_SCRIPT = 1_000_000
@@ -175,7 +175,7 @@ def _read_microdata_value(node: Any) -> str:
 _SEPARATORS = lazy_regex(r"(?<!\s)\s++[|–—·»:-]\s++|(?<!\s)\s*+[|｜_]\s*+|[|｜_]\s*+")
 
 
-_ENDING = lazy_regex("(?:" + "|".join(map(re.escape, ENDINGS)) + ")$", re.IGNORECASE)
+_ENDING = lazy_regex("(?:" + "|".join(map(re.escape, EXTENSION_TYPES)) + ")$", re.IGNORECASE)
 _LANGUAGE = lazy_regex(r"\s*([A-Za-z]{2,3})\b")
 
 _ISO = lazy_regex(
