@@ -23,6 +23,7 @@ from rag.errors import IngestError
 from rag.patterns import lazy_regex
 from rag.reading.charset import EAST_ASIAN, guess_codec
 from rag.text import replace_surrogates
+from rag.web.media import MEGABYTE
 
 _UTF8_FLAG = 0x800
 _UNICODE_PATH = 0x7075
@@ -111,7 +112,6 @@ def _is_cased(word: str) -> bool:
     return word.isupper() or word[1:] == word[1:].lower()
 
 
-MEGABYTE = 1_000_000
 MAX_FILES = 2000
 MAX_ENTRIES = 20_000
 MAX_RATIO = 200

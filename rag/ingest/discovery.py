@@ -28,6 +28,7 @@ from rag.patterns import lazy_regex
 from rag.reading.parser import Parser
 from rag.web.fetch import Fetcher, FetchResult
 from rag.web.guard import printable
+from rag.web.media import MEGABYTE
 from rag.web.robots import Robots
 from rag.web.site_scope import MAX_DEPTH, MAX_PAGES, FoundPage, SiteScope, is_trap, page_address, same_site
 from rag.web.url_key import join_url, split_url, web_address
@@ -37,7 +38,7 @@ log = logging.getLogger(__name__)
 
 MAX_FILES = 50
 MAX_NESTING = 3
-_MAX_SITEMAP_BYTES = 10 * 1024 * 1024
+_MAX_SITEMAP_BYTES = 10 * MEGABYTE
 _USUAL_PATHS = ("/sitemap.xml", "/sitemap_index.xml")
 _SITEMAP_PATH = lazy_regex(r"(?:sitemap[^/]*|\.xml(?:\.gz)?)$", re.IGNORECASE)
 
@@ -122,7 +123,7 @@ def _list_candidates(robots: Robots, start: str) -> list[list[str]]:
     return [*direct, *([from_robots] if from_robots else []), usual]
 
 
-_MAX_FEED_BYTES = 5 * 1024 * 1024
+_MAX_FEED_BYTES = 5 * MEGABYTE
 _MAX_FEEDS = 3
 
 

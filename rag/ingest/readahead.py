@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from rag.errors import RagError, StoreUnavailableError
+from rag.web.media import MEGABYTE
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -109,7 +110,7 @@ class ReadAhead(Generic[V]):
         """Return whether another item may begin, from `host` if it is fetched."""
         with self._changed:
             count = len(self._waiting) + self._reading + len(self._ready)
-            is_full = count >= self._limits.ahead or self._bytes >= self._limits.megabytes * 1_000_000
+            is_full = count >= self._limits.ahead or self._bytes >= self._limits.megabytes * MEGABYTE
             return not is_full and not (host and self._hosts[host] >= self._limits.per_host)
 
     def begin(self, group: str, position: int, host: str, read: Callable[[], V]) -> None:

@@ -19,11 +19,11 @@ from rag.patterns import lazy_regex
 from rag.text import replace_surrogates
 from rag.types import PageSource
 from rag.web.guard import MAX_LENGTH, is_web_address, printable
-from rag.web.media import EXTENSION_TYPES, PICTURE, SLOW_TYPES
+from rag.web.media import EXTENSION_TYPES, MEGABYTE, PICTURE, SLOW_TYPES
 
-MAX_FILE_BYTES = 5_000_000
-MAX_DOCUMENT_BYTES = 25_000_000
-MAX_ARCHIVE_BYTES = 100_000_000
+MAX_FILE_BYTES = 5 * MEGABYTE
+MAX_DOCUMENT_BYTES = 25 * MEGABYTE
+MAX_ARCHIVE_BYTES = 100 * MEGABYTE
 _DOCUMENT_EXTENSIONS = tuple(ending for ending, kind in EXTENSION_TYPES.items() if kind in SLOW_TYPES)
 FILE_TYPES = (*EXTENSION_TYPES, ".jsonl")
 _MEMBER_TYPES = tuple(ending for ending in FILE_TYPES if EXTENSION_TYPES.get(ending) != PICTURE)
@@ -62,7 +62,7 @@ class Source:
 class RecordBounds:
     """Limits on a JSONL file: `size` of each record's text in bytes of UTF-8, and number of `records`."""
 
-    size: int = 1_000_000
+    size: int = 1 * MEGABYTE
     records: int = 100_000
 
     @property
@@ -191,7 +191,7 @@ def _member_sources(member: Member, name: str, address: str, bounds: RecordBound
 
 
 def make_size_error(name: str, limit: int) -> IngestError:
-    return IngestError("file_too_large", name=name, limit=limit // 1_000_000)
+    return IngestError("file_too_large", name=name, limit=limit // MEGABYTE)
 
 
 def example_sources() -> list[Source]:
@@ -241,7 +241,7 @@ def _parse_line(line: str, name: str, number: int, bounds: RecordBounds) -> Sour
     if record is None:
         return _make_broken("record_broken", name, number)
     if not record or any(len(record[key].encode()) > bounds.size for key in _TEXT_FIELDS if key in record):
-        return _make_broken("record_too_large", name, number, limit=f"{bounds.size / 1e6:g}")
+        return _make_broken("record_too_large", name, number, limit=f"{bounds.size / MEGABYTE:g}")
     if not is_web_address(record["url"]):
         return _make_broken("record_address", name, number, url=printable(record["url"]), longest=f"{MAX_LENGTH:,}")
     return Source(record["url"], record["url"], "import", record=record)

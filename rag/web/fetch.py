@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 USER_AGENT = "Pagelight/0.1 (+page reader; fetches the pages its user asks for)"
 MAX_REDIRECTS = 5
-_MAX_HEADER_BYTES = 1024 * 1024
+_MAX_HEADER_BYTES = 1 * MEGABYTE
 _REDIRECTS = frozenset([301, 302, 303, 307, 308])
 _PERMANENT = frozenset([301, 308])
 _BUSY = frozenset([429, 503])
@@ -460,7 +460,7 @@ def _plain_errors(entered: str, checked: CheckedUrl, budget: transport.Budget) -
     except transport.NameNotFoundError as error:
         raise FetchError("unresolved", url=url, host=str(error)) from error
     except transport.WireLimitError:
-        _raise_too_large(entered, MEGABYTE)  # outside a body, only headers are read
+        _raise_too_large(entered, _MAX_HEADER_BYTES)  # outside a body, only headers are read
     except httpcore.ConnectError as error:
         cause = "tls" if any(isinstance(inner, ssl.SSLError) for inner in error.args) else "refused"
         raise FetchError("unreachable", url=url, **because(cause, host=checked.host)) from error

@@ -37,7 +37,7 @@ MediaType = Literal[
     "image/*",
 ]
 
-MEGABYTE = 1024 * 1024
+MEGABYTE = 1_000_000
 MAX_CHARACTERS = 5_000_000
 """Maximum length of a document's text."""
 PDF: MediaType = "application/pdf"

@@ -15,6 +15,7 @@ from rag.errors import FetchError, IngestError
 from rag.patterns import lazy_regex
 from rag.web.fetch import Fetcher
 from rag.web.guard import CheckedUrl, printable
+from rag.web.media import MEGABYTE
 from rag.web.url_key import normalise_escapes
 
 log = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ AGENT = "Pagelight"
 CACHE_SECONDS = 3600.0
 RETRY_SECONDS = 300.0
 MAX_PARSED = 512 * 1024  # RFC 9309, section 2.5, requires at least 500 KiB
-_MAX_FETCHED = 5 * 1024 * 1024
+_MAX_FETCHED = 5 * MEGABYTE
 _MAX_SITES = 1000
 _FORWARDED_CODES = frozenset(["blocked", "unresolved", "unreachable"])
 

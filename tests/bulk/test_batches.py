@@ -15,9 +15,10 @@ from warcio.warcwriter import WARCWriter
 from rag.bulk.batches import Batch, find_batches, sources_of
 from rag.errors import ConfigError, IngestError
 from rag.ingest.loader import Reader
-from rag.ingest.sources import BOUNDS, Source
+from rag.ingest.sources import BOUNDS, Source, make_size_error
 from rag.reading.parser import Parser
 from rag.web.fetch import Fetcher
+from rag.web.media import byte_limit
 
 Answer = tuple[str, str, str, bytes]  # address, status, type, body
 
@@ -92,6 +93,11 @@ def test_a_page_that_is_too_large_says_so(tmp_path: Path, monkeypatch: pytest.Mo
     path = write_archive(tmp_path / "a.warc", [("https://a.example/1", "200 OK", "text/html", html("x" * 100))])
     ((source,),) = sources([path], 10)
     assert source.broken is not None and source.broken.code == "file_too_large"
+
+
+@pytest.mark.parametrize(("essence", "megabytes"), [("text/html", 2), ("text/plain", 5), ("application/pdf", 25)])
+def test_its_message_names_the_limit_of_a_fetched_page(essence: str, megabytes: int) -> None:
+    assert make_size_error("a", byte_limit(essence)).notice.params["limit"] == megabytes
 
 
 def test_patterns_lists_and_sitemaps_are_inputs(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ from tests.support import office
 from tests.support.hostile import packed, word
 from tests.support.page_server import PageServer
 
-MEGABYTE = 1024 * 1024
+MEGABYTE = 1_000_000
 
 
 @pytest.mark.parametrize(
