@@ -14,8 +14,8 @@ from rag.ingest.duplicates import MAX_GROUP, StoreRequest
 from rag.ingest.loader import LoadedPage
 from rag.ingest.pipeline import Ingestor, with_source_name
 from rag.ingest.readahead import Limits, ReadAhead, ReadResult, delay_before
-from rag.ingest.results import existing_result, failure, result
-from rag.ingest.sources import Source, unique_sources
+from rag.ingest.results import IdentifiedSource, existing_result, failure, find_repeats, result
+from rag.ingest.sources import Source
 from rag.store.values import wait_limit, with_unlimited_wait
 from rag.types import Decision, IngestResult, Notice, Page, Stage
 
@@ -38,37 +38,24 @@ def ingest_all(
     Repeated sources are fetched once, and pages in the library only if `force` is set. `decision` is the user's choice
     for pages that would need review or are duplicates.
     """
-    sources = list(unique_sources(sources))
-    todo: list[tuple[int, str]] = []
-    for position, key, row in _dedupe(ingestor, sources, force):
+    identified = list(find_repeats(sources))
+    todo: list[int] = []
+    for position, row in enumerate(_find_results(ingestor, identified, force)):
         if row is not None:
             yield position, row
         else:
-            todo.append((position, key))
-    yield from _Batch(ingestor, sources, decision).run([position for position, _ in todo])
+            todo.append(position)
+    yield from _Batch(ingestor, [source for source, _, _ in identified], decision).run(todo)
 
 
-def _dedupe(ingestor: Ingestor, sources: Sequence[Source], force: bool) -> list[tuple[int, str, IngestResult | None]]:
-    """Return each source's position and key, and its result if it need not be read. Takes one query."""
-    keys: dict[str, int] = {}
-    rows: list[tuple[int, str, IngestResult | None]] = []
-    for position, source in enumerate(sources):
-        try:
-            key = ingestor.key(source)
-        except RagError as error:
-            rows.append((position, "", failure(source, error)))
-            continue
-        twin = keys.setdefault(key, position)
-        if twin == position:
-            rows.append((position, key, None))
-        else:
-            notice = Notice("same_address", {"url": source.url, "first": sources[twin].name})
-            rows.append((position, key, result(source, key, "duplicate", notice)))
-    waiting = [key for position, key, row in rows if row is None and not sources[position].record]
-    existing = {} if force else ingestor.library.resolve(waiting)
+def _find_results(ingestor: Ingestor, identified: Sequence[IdentifiedSource], force: bool) -> list[IngestResult | None]:
+    """Return the result of each source that need not be read, None for the others. Takes one query."""
+    rows = [row if source.broken is None else failure(source, source.broken) for source, _, row in identified]
+    waiting = [key for (source, key, _), row in zip(identified, rows, strict=True) if row is None and not source.record]
+    existing = {} if force else ingestor.library.resolve(list(filter(None, waiting)))
     return [
-        (position, key, row or _skip_stored(sources[position], key, existing[key]) if key in existing else row)
-        for position, key, row in rows
+        row or _skip_stored(source, key, existing[key]) if key in existing else row
+        for (source, key, _), row in zip(identified, rows, strict=True)
     ]
 
 

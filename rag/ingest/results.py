@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +10,17 @@ from rag.dates import now
 from rag.errors import IngestError, RagError
 from rag.ingest.duplicates import Duplicate
 from rag.ingest.loader import LoadedPage
-from rag.ingest.sources import Source
+from rag.ingest.sources import Source, unique_sources
 from rag.locales import say
 from rag.store.duplicates import merge_aliases
 from rag.text import to_plain_line
 from rag.types import IngestResult, IngestStatus, Notice, Page, because
+from rag.web.url_key import split_url, url_hash
 
 if TYPE_CHECKING:
     from rag.store.qdrant.library import Library
 
+IdentifiedSource = tuple[Source, str, IngestResult | None]
 _PREVIEW = 600  # characters
 _SKIPPED_CODES = frozenset(["other_kind", "archive_left_out"])
 GONE_AFTER = 3
@@ -36,6 +38,22 @@ def result(
     params: dict[str, Any] = dict(notice.params)
     name, words = to_plain_line(source.name), say(notice, "en")
     return IngestResult(name, source.url, key, status, notice.code, words, chunks, round(seconds, 3), params)
+
+
+def find_repeats(sources: Iterable[Source]) -> Iterator[IdentifiedSource]:
+    """Yield each source, its url_hash, and its result if it repeats an earlier source's URL, else None.
+
+    The url_hash is "" for a source that is broken or has no URL. Files that only share their name get distinct URLs.
+    """
+    first: dict[str, str] = {}
+    for source in unique_sources(sources):
+        key = url_hash(source.url) if source.broken is None and split_url(source.url).scheme else ""
+        row = None
+        if key in first:
+            row = result(source, key, "duplicate", Notice("same_address", {"url": source.url, "first": first[key]}))
+        elif key:
+            first[key] = source.name
+        yield source, key, row
 
 
 def add_unread_pages(row: IngestResult, loaded: LoadedPage) -> IngestResult:

@@ -10,8 +10,8 @@ import pytest
 from rag.errors import FetchError, IngestError
 from rag.ingest.diff import page_diff
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.results import GONE_AFTER, mark_missing
-from rag.ingest.sources import web_source
+from rag.ingest.results import GONE_AFTER, find_repeats, mark_missing
+from rag.ingest.sources import file_sources, web_source
 from rag.locales import say
 from rag.reading.parser import READING_VERSION
 from rag.types import Decision, IngestResult, Notice, Page, because
@@ -343,3 +343,27 @@ def test_an_alias_found_while_a_page_was_read_is_not_lost(ingestor: Ingestor, pa
     store_page(ingestor, ingestor.read(web_source(old), QUIET), QUIET)
     store_page(ingestor, read, QUIET)
     assert page_of(ingestor, main).aliases == (old,)
+
+
+def test_a_source_that_repeats_an_earlier_address_names_it() -> None:
+    sources = [
+        web_source("https://a.example/?utm_source=x"),
+        web_source("not an address"),
+        web_source("https://a.example/"),
+        web_source("not an address"),
+        *file_sources("a.txt", b"one"),
+        *file_sources("a.txt", b"two"),
+        *file_sources("a.txt", b"one"),
+    ]
+    rows = [(key, row) for _, key, row in find_repeats(sources)]
+    assert [row and (row.status, row.reason, row.params["first"]) for _, row in rows] == [
+        None,
+        None,
+        ("duplicate", "same_address", "https://a.example/?utm_source=x"),
+        None,
+        None,
+        None,
+        ("duplicate", "same_address", "a.txt"),
+    ]
+    assert [key for key, _ in rows if not key] == ["", ""]
+    assert rows[0][0] == rows[2][0] == url_hash("https://a.example/")

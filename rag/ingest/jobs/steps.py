@@ -19,8 +19,8 @@ from rag.ingest.discovery import SitePlan, Sites, Walk
 from rag.ingest.duplicates import StoreRequest
 from rag.ingest.loader import LoadedPage
 from rag.ingest.pipeline import Ingestor, with_source_name
-from rag.ingest.results import UNANSWERED, existing_result, failure, is_answer, result, review_result
-from rag.ingest.sources import RecordBounds, Source, sources_in, unique_sources, web_source
+from rag.ingest.results import UNANSWERED, existing_result, failure, find_repeats, is_answer, result, review_result
+from rag.ingest.sources import RecordBounds, Source, sources_in, web_source
 from rag.reading.parser import READING_VERSION
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import ItemTable, Job, JobItem, NewItem
@@ -272,26 +272,8 @@ class FileUnpacker:
 
 def new_items(sources: Iterable[Source]) -> Iterator[NewItem]:
     """Yield an item for each source; one that repeats an earlier URL already has its result."""
-    first: dict[str, str] = {}
-    for source in unique_sources(sources):
-        key = _key(source)
-        if key not in first:
-            if key:
-                first[key] = source.name
-            yield new_item(source, key)
-            continue
-        row = result(source, key, "duplicate", Notice("same_address", {"url": source.url, "first": first[key]}))
-        yield NewItem(row.source, source.url, result=row)
-
-
-def _key(source: Source) -> str:
-    """Return the source's url_hash; "" if it has none, which is reported when the item is read."""
-    if source.broken is not None or not split_url(source.url).scheme:
-        return ""
-    try:
-        return url_hash(source.url)
-    except RagError:
-        return ""
+    for source, key, row in find_repeats(sources):
+        yield NewItem(row.source, source.url, result=row) if row is not None else new_item(source, key)
 
 
 def to_payload(source: Source) -> dict[str, Any]:
