@@ -32,7 +32,7 @@ from rag.evaluation.runs import RowView, RunView
 _VERDICTS = {"better": "better", "worse": "worse", "no_difference_shown": "no difference shown", "too_few": "too few"}
 
 _WITHHELD = (
-    "What the chat model judged is left out: no labels show yet that it agrees with people (page Evaluation, Judge)."
+    "Scores by the chat model are hidden: labels don't yet show that it agrees with people (Evaluation page, Labels)."
 )
 
 
@@ -84,10 +84,10 @@ def evaluate(settings: Settings, options: argparse.Namespace) -> int:
             raise RagError(run.notice.code, **run.notice.params)
         return 1
     for name, scores in others.items():
-        _put_comparison(options, f"{name} beside {run.settings[0].name}", compare([first, scores], names=names)[0])
+        _put_comparison(options, f"{name} vs. {run.settings[0].name}", compare([first, scores], names=names)[0])
     if baseline is None:
         return 0
-    _put_comparison(options, f"this run beside {options.baseline}", compare([baseline, first], names=names)[0])
+    _put_comparison(options, f"this run vs. {options.baseline}", compare([baseline, first], names=names)[0])
     return _check_gate(options, run, limits, baseline, first)
 
 

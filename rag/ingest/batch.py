@@ -119,7 +119,7 @@ class _Batch:
         except Exception as error:
             if len(requests) == 1:
                 return [error]
-            log.exception("%d pages could not be taken in together", len(requests))
+            log.exception("Could not store %d pages together; storing them one by one", len(requests))
             return [outcome for request in requests for outcome in self._store([request])]
 
     def _row(self, item: ReadResult[LoadedPage], outcome: IngestResult | Exception) -> IngestResult:
@@ -129,7 +129,7 @@ class _Batch:
         if isinstance(outcome, RagError):
             log.info("%s: %s", source.name[:200], outcome, exc_info=outcome.__cause__)
             return failure(source, outcome, time.monotonic() - item.began)
-        log.error("%s could not be taken in", source.name[:200], exc_info=outcome)
+        log.error("Could not import %s", source.name[:200], exc_info=outcome)
         return result(source, "", "failed", Notice("unexpected"), seconds=time.monotonic() - item.began)
 
 

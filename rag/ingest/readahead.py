@@ -176,7 +176,7 @@ class ReadAhead(Generic[V]):
             value, fault = None, None
             try:
                 value = task.read()
-            except Exception as error:  # noqa: BLE001 - the thread's edge: raised again for whoever takes the result
+            except Exception as error:  # noqa: BLE001 - returned with the result, for the caller to raise
                 fault = error
             result = ReadResult(task.group, task.position, began, value, fault)
             size = self._size(value) if value is not None else 0

@@ -143,7 +143,7 @@ class Schedules:
             if not exists:
                 return None
             if last in ("running", "paused"):
-                log.info("schedule %s: the last re-check has not ended, so this one is left out", schedule.id)
+                log.info("schedule %s: skipped, as its last re-check has not finished", schedule.id)
                 return None
             hashes = schedule.url_hashes if schedule.scope == "pages" else None
             site = schedule.site if schedule.scope == "site" else None

@@ -41,7 +41,7 @@ class RateLimiter:
 
     def __init__(self, limit: int = LIMIT, delay: float = DELAY) -> None:
         if limit < 1 or delay < 0:
-            raise ValueError("a host takes at least one request, and no negative delay")
+            raise ValueError("limit must be at least 1, delay must not be negative")
         self.limit = limit
         self._delay = delay
         self._queues: dict[Host, _HostQueue] = {}

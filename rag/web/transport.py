@@ -53,7 +53,7 @@ class Budget:
         """Return the remaining seconds; raise httpcore.TimeoutException if there are none."""
         seconds = self._end - time.monotonic()
         if seconds <= 0:
-            raise httpcore.TimeoutException("the deadline of the fetch has passed")
+            raise httpcore.TimeoutException("fetch deadline exceeded")
         return seconds
 
     def receive(self, count: int) -> None:
@@ -124,7 +124,7 @@ class GuardedBackend(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         url = self._url
         if (host, port) != (url.host, url.port):
-            raise httpcore.ConnectError("not the host that was checked")
+            raise httpcore.ConnectError("not the checked host")
         addresses = [host] if is_literal(host) else self._look_up(host, port)
         check_addresses(url, addresses)
         return BudgetStream(self._connect_first(addresses, port), self)
@@ -132,7 +132,7 @@ class GuardedBackend(httpcore.NetworkBackend):
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
     ) -> httpcore.NetworkStream:
-        raise httpcore.ConnectError("no page is behind a local socket")
+        raise httpcore.ConnectError("Unix sockets are not supported")
 
     def _look_up(self, host: str, port: int) -> Sequence[str]:
         """Resolve a name in a separate thread, because lookups have no timeout."""
@@ -148,7 +148,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         try:
             addresses = answers.get(timeout=self.budget.remaining())
         except queue.Empty:
-            raise httpcore.ConnectTimeout("the name was not resolved in time") from None
+            raise httpcore.ConnectTimeout("DNS lookup timed out") from None
         if isinstance(addresses, OSError):
             raise NameNotFoundError(host) from addresses
         if not addresses:
@@ -192,7 +192,7 @@ class BudgetStream(httpcore.NetworkStream):
         self._head += data
         if end := _HEAD_END.search(self._head, start):
             if _FOLDED_LOCATION.search(self._head, 0, end.end()):
-                raise httpcore.RemoteProtocolError("a Location on several lines")
+                raise httpcore.RemoteProtocolError("folded Location header")
             self._head = None
 
     def close(self) -> None:
@@ -301,4 +301,4 @@ def _inflate(data: bytes, window: int, limit: int) -> bytes:
             if not data.startswith(_GZIP_MAGIC, position):
                 return bytes(body)  # like browsers, ignore trailing data
             stream = zlib.decompressobj(_GZIP_WINDOW)
-    raise zlib.error("it ends early")
+    raise zlib.error("truncated data")

@@ -16,7 +16,7 @@ from rag.cli import main
 from rag.config import Settings, load_settings
 from rag.errors import RagError
 from rag.evaluation.cases import CLASSIC, NO_MODEL, Case, Setting, case_of, row_of
-from rag.evaluation.evaluation import Side
+from rag.evaluation.evaluation import Evaluation, Side
 from rag.evaluation.metrics import JUDGE_METRICS
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
@@ -288,7 +288,18 @@ class TestCommand:
         assert status == 0
         assert "recall@4000" in out
         assert "3 of 3" in out
-        assert "classic beside fast" in out
+        assert "classic vs. fast" in out
+
+    def test_scores_of_an_unproven_judge_are_hidden(
+        self,
+        settings: Settings,
+        given: str,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(Evaluation, "withheld_metrics", lambda self, sides: frozenset(["calls"]))
+        _, out = self.run(settings, capsys, given, "--limit", "1")
+        assert "Scores by the chat model are hidden: labels don't yet show" in out
 
     def test_a_gate(
         self, settings: Settings, given: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: Any

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from rag.errors import RagError, StoreError
-from rag.ingest.batch import ingest_all
+from rag.ingest.batch import _Batch, ingest_all
 from rag.ingest.duplicates import (
     StoreRequest,
     aliases_of,
@@ -463,6 +464,24 @@ def test_new_pages_share_their_calls(ingestor: Ingestor, monkeypatch: pytest.Mon
         monkeypatch.setattr(client, name, lambda *a, real=real, **k: (calls.append(1), real(*a, **k))[1])
     assert [status for _, status, _ in settled(ingestor, reads, 20)] == ["added"] * 20
     assert len(calls) <= 8
+
+
+def test_pages_that_fail_together_are_stored_one_by_one(
+    ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store_all = ingestor.store_all
+
+    def broken(requests: Sequence[StoreRequest]) -> list[IngestResult | RagError]:
+        if len(requests) > 1:
+            raise RuntimeError("a bug")
+        return store_all(requests)
+
+    monkeypatch.setattr(ingestor, "store_all", broken)
+    batch = _Batch(ingestor, [], "")
+    requests = [StoreRequest(ingestor.read(record, quiet), quiet) for record in records(2)]
+    outcomes = batch._store(requests)
+    assert [outcome.status for outcome in outcomes if isinstance(outcome, IngestResult)] == ["added", "added"]
+    assert "Could not store 2 pages together; storing them one by one" in caplog.text
 
 
 def test_one_page_that_cannot_be_stored_costs_no_other(ingestor: Ingestor) -> None:

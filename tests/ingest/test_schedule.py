@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -99,13 +100,15 @@ def test_after_a_long_sleep_it_starts_once(schedules: Schedules, recorder: Recor
 
 
 def test_one_that_has_not_ended_is_not_started_again(
-    schedules: Schedules, recorder: Recorder, clock: Clock, database: Database
+    schedules: Schedules, recorder: Recorder, clock: Clock, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     schedules.set("main", every_hours=1)
     clock.pass_hours(1)
     (first,) = schedules.start_due()
     clock.pass_hours(1)
     assert schedules.start_due() == []
+    assert "skipped, as its last re-check has not finished" in caplog.text
     database.jobs.set_state(first, "paused")
     clock.pass_hours(1)
     assert schedules.start_due() == []

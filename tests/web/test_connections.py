@@ -311,7 +311,7 @@ def test_hosts_are_forgotten_but_those_that_matter() -> None:
 
 @pytest.mark.parametrize("arguments", [(0, 0.1), (2, -1.0)])
 def test_what_makes_no_sense(arguments: tuple[int, float]) -> None:
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="at least 1"):
         RateLimiter(*arguments)
 
 

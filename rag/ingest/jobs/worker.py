@@ -107,7 +107,7 @@ class Worker:
                 self._start_over()
             except Exception:  # the thread's outermost handler: database failures end up here, and may pass
                 if not self._closed.is_set():
-                    log.exception("The imports could not go on; another try follows")
+                    log.exception("Imports were interrupted by an error; retrying")
                     self._closed.wait(_FAULT_SECONDS)
                     self._start_over()
 
@@ -155,7 +155,7 @@ class Worker:
         except RagError as error:
             self._fail(job_id, token, error.notice)
         except Exception:  # an internal error ends this job, not the others
-            log.exception("import %s cannot begin", job_id)
+            log.exception("import %s could not start", job_id)
             self._fail(job_id, token, Notice("unexpected"))
         else:
             self._runs[job_id] = JobRun(job_id, token, steps, self._items)
@@ -292,7 +292,7 @@ class Worker:
             raise
         except Exception as error:
             if len(loaded_pages) > 1:
-                log.exception("%d pages could not be taken in together", len(loaded_pages))
+                log.exception("Could not store %d pages together; storing them one by one", len(loaded_pages))
                 for loaded in loaded_pages:
                     rows |= self._store(run, [loaded])
                 return rows
@@ -317,7 +317,7 @@ class Worker:
     def _report_fault(self, run: JobRun, item: JobItem, error: Exception, began: float) -> IngestResult:
         """Return the result of an item that failed for good."""
         if not isinstance(error, RagError):  # an internal error costs one page, not the job
-            log.error("%s could not be taken in", item.source[:200], exc_info=error)
+            log.error("Could not import %s", item.source[:200], exc_info=error)
             return make_failure(item, Notice("unexpected"))
         log.info("%s: %s", item.source[:200], error, exc_info=error.__cause__)
         if isinstance(error, StoreError):
@@ -377,7 +377,7 @@ class Worker:
                 return
             notice = error.notice
         except Exception:  # an internal error: the job reports it
-            log.exception("import %s: its addresses could not be found", run.job_id)
+            log.exception("import %s: could not find its pages", run.job_id)
             notice = Notice("unexpected")
         with self._database.transaction():
             if self._jobs.renew_lease(run.job_id, run.token):

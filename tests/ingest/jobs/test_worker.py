@@ -197,20 +197,25 @@ def test_a_page_that_waits_for_another_try_holds_up_no_other(
     assert reasons(jobs.job(job_id))[0] == "cancelled"
 
 
-def test_a_fault_of_ours_costs_one_page(jobs: Jobs, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_ours_costs_one_page(
+    jobs: Jobs, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     settle = ingestor.store_all
 
     def broken(given: Sequence[Any]) -> Any:
-        if any(one.read.page.title == "P1" for one in given):
+        if any(one.loaded.page.title == "P1" for one in given):
             raise RuntimeError("a bug")
         return settle(given)
 
     monkeypatch.setattr(ingestor, "store_all", broken)
     job = finished(jobs, jobs.submit(records(3), library="main"))
     assert sorted(reasons(job)) == ["page_added", "page_added", "unexpected"]
+    assert "Could not import" in caplog.text and "a bug" in caplog.text
 
 
-def test_a_job_that_cannot_begin_ends_and_the_others_go_on(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
+def test_a_job_that_cannot_begin_ends_and_the_others_go_on(
+    make_jobs: MakeJobs, ingestor: Ingestor, caplog: pytest.LogCaptureFixture
+) -> None:
     def open_ingestor(library: str) -> Ingestor:
         if library == "broken":
             raise RuntimeError("a bug")
@@ -219,6 +224,7 @@ def test_a_job_that_cannot_begin_ends_and_the_others_go_on(make_jobs: MakeJobs, 
     jobs = make_jobs(open_ingestor)
     ids = [jobs.submit(records(1), library=library) for library in ("broken", "main")]
     assert [reasons(finished(jobs, job_id)) for job_id in ids] == [["unexpected"], ["page_added"]]
+    assert f"import {ids[0]} could not start" in caplog.text
 
 
 def test_a_database_that_is_down_pauses_the_job(
