@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rag.cli import _build_parser, _load_command, main
-from rag.commands import put, text_of
+from rag.commands import print_row, read_text_file
 from rag.ingest.sources import Source
 from rag.text import split_sentences, strip_controls
 from tests.support.tiny_model import build_tiny_verifier
@@ -359,9 +359,9 @@ def test_rows_end_at_line_ends_only(
 
 def test_a_terminal_gets_no_orders(capsys: pytest.CaptureFixture[str]) -> None:
     row = {"title": "a\u202eb\x9b2J"}
-    put(argparse.Namespace(json=False), row, "a\u202eb\x1b[2J\n\tc")
+    print_row(argparse.Namespace(json=False), row, "a\u202eb\x1b[2J\n\tc")
     assert capsys.readouterr().out == "ab[2J\n\tc\n"
-    put(argparse.Namespace(json=True), row, "")
+    print_row(argparse.Namespace(json=True), row, "")
     shown = capsys.readouterr().out
     assert shown == strip_controls(shown)
     assert json.loads(shown) == row
@@ -371,7 +371,7 @@ def test_a_terminal_gets_no_orders(capsys: pytest.CaptureFixture[str]) -> None:
 def test_files_of_questions_in_any_charset(tmp_path: Path, codec: str) -> None:
     text = '{"question": "冬季渡轮每天上午几点从南码头出发？"}\n{"question": "票价是多少？"}\n'
     (tmp_path / "set.jsonl").write_bytes(text.replace("\n", "\r\n").encode(codec))
-    assert text_of(str(tmp_path / "set.jsonl")) == text
+    assert read_text_file(str(tmp_path / "set.jsonl")) == text
 
 
 def test_the_reason_of_a_failure_names_its_file_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

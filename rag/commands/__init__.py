@@ -14,16 +14,16 @@ from rag.text import strip_controls
 from rag.types import IngestResult
 
 
-def put(options: argparse.Namespace, row: object, text: str) -> None:
+def print_row(options: argparse.Namespace, row: object, text: str) -> None:
     """Print one result, without control characters that a terminal would interpret."""
     print(json_line(row, sys.stdout.encoding) if options.json else strip_controls(text), flush=True)
 
 
-def put_result(options: argparse.Namespace, row: IngestResult) -> int:
+def print_result(options: argparse.Namespace, row: IngestResult) -> int:
     """Print the result of one source; return 1 if it failed, else 0."""
     extra = {"params", *(name for name in ("preview", "choices") if not getattr(row, name))}
     fields = {key: value for key, value in asdict(row).items() if key not in extra}
-    put(options, fields, f"{row.status:9}  {row.source}  {row.message.removeprefix(f'{row.source}: ')}")
+    print_row(options, fields, f"{row.status:9}  {row.source}  {row.message.removeprefix(f'{row.source}: ')}")
     return int(row.status == "failed")
 
 
@@ -43,7 +43,7 @@ def shorten(text: str, limit: int = 160) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
-def text_of(name: str) -> str:
+def read_text_file(name: str) -> str:
     """Read a text file, with CRLF as LF. Raises ConfigError if it cannot be read."""
     try:
         return decode(Path(name).read_bytes()).replace("\r\n", "\n")

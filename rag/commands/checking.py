@@ -17,7 +17,7 @@ from rag.background import BACKGROUND
 from rag.checking.citations import Check, ScoredStatement
 from rag.checking.statements import find_statements
 from rag.checking.verifier import LocalVerifier, Verifier
-from rag.commands import put, shorten, text_of
+from rag.commands import print_row, read_text_file, shorten
 from rag.config import Settings
 from rag.errors import IngestError, ModelError
 from rag.reasoning.chat import ChatReasoner
@@ -51,7 +51,7 @@ def _check_cases(settings: Settings, options: argparse.Namespace) -> None:
         result = _check_by_rules(case)
         BACKGROUND.wait(_consult(result, verifiers, settings))
         rows = [_row(statement) for statement in result.scored_statements]
-        put(options, {"id": case.id, "statements": rows}, _as_text(case.text, rows))
+        print_row(options, {"id": case.id, "statements": rows}, _as_text(case.text, rows))
 
 
 def _check_by_rules(case: _Case) -> Check:
@@ -62,7 +62,7 @@ def _check_by_rules(case: _Case) -> Check:
 
 def _check_file(settings: Settings, options: argparse.Namespace) -> None:
     """Check each statement of a text against the passages that a search for it finds."""
-    text = text_of(options.file)
+    text = read_text_file(options.file)
     with closing(App(settings)) as app:
         by_statement = {
             statement.bare: app.search(statement.bare, library=settings.rag_library, k=_PASSAGES).passages
@@ -76,7 +76,7 @@ def _check_file(settings: Settings, options: argparse.Namespace) -> None:
         )
         BACKGROUND.wait(_consult(result, [] if options.rules else verifiers_of(settings), settings))
     rows = [{**_row(scored), "sources": _sources(scored)} for scored in result.scored_statements]
-    put(options, {"id": options.file, "statements": rows}, _as_text(text, rows))
+    print_row(options, {"id": options.file, "statements": rows}, _as_text(text, rows))
 
 
 async def _consult(result: Check, verifiers: Sequence[Verifier], settings: Settings) -> None:
@@ -90,7 +90,7 @@ async def _consult(result: Check, verifiers: Sequence[Verifier], settings: Setti
 
 
 def _cases(name: str) -> Iterator[_Case]:
-    for number, line in enumerate(text_of(name).split("\n"), 1):
+    for number, line in enumerate(read_text_file(name).split("\n"), 1):
         if not line.strip():
             continue
         try:

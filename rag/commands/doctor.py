@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter
 
 from rag.app import App, wait_for_database
-from rag.commands import put
+from rag.commands import print_row
 from rag.config import Settings
 from rag.errors import RagError
 from rag.locales import say
@@ -30,7 +30,7 @@ def doctor(settings: Settings, options: argparse.Namespace) -> int:
         for finding in examine(app, deep=options.deep):
             status = status if finding.works else 1
             mark = "ok  " if finding.works else "FAIL"
-            put(options, asdict(finding), f"{mark} {finding.part}: {finding.text}")
+            print_row(options, asdict(finding), f"{mark} {finding.part}: {finding.text}")
     return status
 
 
@@ -78,8 +78,8 @@ def _check_server(app: App, database: Finding) -> Iterator[Finding]:
     A cluster can report even while a node with the requested data is down.
     """
     try:
-        for well, notice in app.inspect_server():
-            yield Finding("server", well, False, say(notice, "en"))
+        for works, notice in app.inspect_server():
+            yield Finding("server", works, False, say(notice, "en"))
     except RagError as error:
         yield from [Finding("server", False, False, str(error))] if database.works else ()
 
@@ -99,9 +99,9 @@ def _check_libraries(app: App) -> Iterator[Finding]:
             forks = Notice("doctor_library_forked", {"library": info.name, "forked": audit.diverged})
             yield Finding("library", False, False, say(forks, "en"))
         params = {"library": info.name, "lacking": audit.incomplete, "surplus": audit.extra}
-        well = not audit.incomplete and not audit.extra
-        notice = Notice("doctor_library_whole" if well else "doctor_library_broken", params)
-        yield Finding("library", well, False, say(notice, "en"))
+        works = not audit.incomplete and not audit.extra
+        notice = Notice("doctor_library_whole" if works else "doctor_library_broken", params)
+        yield Finding("library", works, False, say(notice, "en"))
 
 
 def _check_database(app: App) -> Finding:

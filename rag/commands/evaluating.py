@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rag.app import App
-from rag.commands import put, shorten, text_of
+from rag.commands import print_row, read_text_file, shorten
 from rag.config import Settings
 from rag.errors import ConfigError, RagError
 from rag.evaluation.cases import Case, grid, read_cases
@@ -57,7 +57,7 @@ def reranker(settings: Settings, options: argparse.Namespace) -> int:
             f" {figures['after']:.3f} with it; difference {value:+.3f} ({low:+.3f} to {high:+.3f}),"
             f" {_VERDICTS[figures['verdict']]}"
         )
-    put(options, {**row, "comparison": figures or None}, text)
+    print_row(options, {**row, "comparison": figures or None}, text)
     return 0
 
 
@@ -73,10 +73,10 @@ def evaluate(settings: Settings, options: argparse.Namespace) -> int:
         run = evaluation_of(app).runs.run(run.id)
         sides = [Side(run.id, setting.name) for setting in run.settings]
         for side in sides:
-            _put_figures(options, run, side.setting, evaluation_of(app).figures(side))
+            _print_figures(options, run, side.setting, evaluation_of(app).figures(side))
         names = [name for name in METRICS if name not in evaluation_of(app).withheld_metrics(sides)]
         if len(names) < len(METRICS):
-            put(options, {"withheld": sorted(set(METRICS) - set(names))}, _WITHHELD)
+            print_row(options, {"withheld": sorted(set(METRICS) - set(names))}, _WITHHELD)
         first = evaluation_of(app).runs.scores(run.id)
         others = {setting.name: evaluation_of(app).runs.scores(run.id, setting.name) for setting in run.settings[1:]}
     if run.state != "done":
@@ -84,10 +84,10 @@ def evaluate(settings: Settings, options: argparse.Namespace) -> int:
             raise RagError(run.notice.code, **run.notice.params)
         return 1
     for name, scores in others.items():
-        _put_comparison(options, f"{name} vs. {run.settings[0].name}", compare([first, scores], names=names)[0])
+        _print_comparison(options, f"{name} vs. {run.settings[0].name}", compare([first, scores], names=names)[0])
     if baseline is None:
         return 0
-    _put_comparison(options, f"this run vs. {options.baseline}", compare([baseline, first], names=names)[0])
+    _print_comparison(options, f"this run vs. {options.baseline}", compare([baseline, first], names=names)[0])
     return _check_gate(options, run, limits, baseline, first)
 
 
@@ -119,7 +119,11 @@ def _cases(app: App, reference: str) -> tuple[str, str, list[Case]]:
     path = Path(reference) / "questions.jsonl" if Path(reference).is_dir() else Path(reference)
     if not path.is_file():
         raise ConfigError("set_nowhere", name=reference)
-    return path.name, "", [case for case in read_cases(text_of(str(path)), path.name) if case.status == "approved"]
+    return (
+        path.name,
+        "",
+        [case for case in read_cases(read_text_file(str(path)), path.name) if case.status == "approved"],
+    )
 
 
 def _find_run(runs: Sequence[RunView], reference: str) -> RunView | None:
@@ -149,7 +153,7 @@ def _work(app: App, run: RunView, options: argparse.Namespace) -> None:
         nonlocal done
         done += 1
         if options.json:
-            put(options, {"run": run.id, **_row(row, questions[row.case_id])}, "")
+            print_row(options, {"run": run.id, **_row(row, questions[row.case_id])}, "")
         elif sys.stderr.isatty():
             print(f"\r{done} of {run.total}", end="\n" if done == run.total else "", file=sys.stderr, flush=True)
 
@@ -169,7 +173,7 @@ def _row(row: RowView, question: str) -> dict[str, Any]:
     }
 
 
-def _put_figures(options: argparse.Namespace, run: RunView, setting: str, items: Sequence[Figure]) -> None:
+def _print_figures(options: argparse.Namespace, run: RunView, setting: str, items: Sequence[Figure]) -> None:
     rows = {
         item.metric.name: {"value": item.value.value, "low": item.value.low, "high": item.value.high, "n": item.n}
         for item in items
@@ -177,10 +181,10 @@ def _put_figures(options: argparse.Namespace, run: RunView, setting: str, items:
     lines = [f"{run.name}, {setting} ({run.id[:12]}, {run.done} of {run.total} answers)"]
     lines += [f"  {item.metric.name:30} {item.value}  {item.n} of {item.total}" for item in items]
     row = {"run": run.id, "set": run.name, "set_version": run.set_version, "setting": setting, "figures": rows}
-    put(options, row, "\n".join(lines) + "\n")
+    print_row(options, row, "\n".join(lines) + "\n")
 
 
-def _put_comparison(options: argparse.Namespace, title: str, items: Sequence[MetricDifference]) -> None:
+def _print_comparison(options: argparse.Namespace, title: str, items: Sequence[MetricDifference]) -> None:
     lines = [f"{title}: differences with 95 % intervals, p by Holm over {len(items)} metrics"]
     lines += [
         f"  {item.metric.name:30} {item.difference.delta:+}  p = {item.p:.3f}  {_verdict(item)}" for item in items
@@ -197,7 +201,7 @@ def _put_comparison(options: argparse.Namespace, title: str, items: Sequence[Met
         }
         for item in items
     }
-    put(options, {"compared": title, "metrics": rows}, "\n".join(lines) + "\n")
+    print_row(options, {"compared": title, "metrics": rows}, "\n".join(lines) + "\n")
 
 
 def _verdict(comparison: MetricDifference) -> str:
@@ -215,7 +219,7 @@ def _check_gate(
         row = {"gate": item.limit.metric, "margin": item.limit.margin, "loss": item.loss.value, "low": item.loss.low}
         sign = "ok  " if item.passes else "FAIL"
         text = f"{sign} {item.limit.metric}: loss {item.loss}, {item.limit.margin:g} allowed"
-        put(options, {**row, "passes": item.passes}, text)
+        print_row(options, {**row, "passes": item.passes}, text)
     if options.junit:
         try:
             Path(options.junit).write_text(as_junit(shorten(run.name), items), encoding="utf-8")

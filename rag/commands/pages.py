@@ -18,7 +18,7 @@ from typing import Any
 from rag.app import App
 from rag.app.imports import record_bounds
 from rag.bulk.runs import RunnerName, choose_runner, run_bulk
-from rag.commands import put, put_result, text_of
+from rag.commands import print_result, print_row, read_text_file
 from rag.config import Settings
 from rag.errors import ConfigError, IngestError, RagError
 from rag.ingest.batch import ingest_all
@@ -44,7 +44,7 @@ _POLL_SECONDS = 0.2
 def ingest(settings: Settings, options: argparse.Namespace) -> int:
     names = list(options.sources)
     if options.from_file:
-        names += find_urls(text_of(options.from_file), limit=None)[0]
+        names += find_urls(read_text_file(options.from_file), limit=None)[0]
     if not names:
         print("error: give at least one SOURCE, or --from-file LIST", file=sys.stderr)
         return 2
@@ -72,7 +72,7 @@ def remove(settings: Settings, options: argparse.Namespace) -> int:
         for url in options.urls:
             removed = app.remove_pages(settings.rag_library, [url_hash(url)])
             status = status if removed else 1
-            put(
+            print_row(
                 options,
                 {"url": url, "removed": bool(removed)},
                 f"{'removed' if removed else 'not found'}  {url}",
@@ -84,7 +84,7 @@ def pages(settings: Settings, options: argparse.Namespace) -> int:
     with closing(App(settings)) as app:
         for page in app.library().pages():
             row = {k: v for k, v in asdict(page).items() if k != "text"}
-            put(options, row, f"{page.chunks:5}  {page.language or '-':3} {page.title[:60]}  {page.url}")
+            print_row(options, row, f"{page.chunks:5}  {page.language or '-':3} {page.title[:60]}  {page.url}")
     return 0
 
 
@@ -113,7 +113,7 @@ def _follow(jobs: Jobs, job_id: str, options: argparse.Namespace) -> int:
         for item in jobs.items(job_id, limit=ALL) if job.done > len(printed) else ():
             if item.result is not None and item.position not in printed:
                 printed.add(item.position)
-                status = max(status, put_result(options, item.result))
+                status = max(status, print_result(options, item.result))
         if job.state != "running":
             break
         time.sleep(_POLL_SECONDS)
@@ -129,7 +129,7 @@ def _ingest(settings: Settings, options: argparse.Namespace, sources: list[Sourc
     with closing(App(settings)) as app:
         ingestor = app.imports.ingestor(settings.rag_library)
         for _, row in ingest_all(ingestor, sources, force=force, decision=decision):
-            status = max(status, put_result(options, row))
+            status = max(status, print_result(options, row))
     return status
 
 
@@ -153,7 +153,7 @@ def export(settings: Settings, options: argparse.Namespace) -> int:
     """Export the library to a file."""
     with closing(App(settings)) as app:
         counts = app.libraries.export(settings.rag_library, Path(options.file), _progress)
-    put(options, {"file": options.file, **counts}, f"{counts['pages']} pages written to {options.file}")
+    print_row(options, {"file": options.file, **counts}, f"{counts['pages']} pages written to {options.file}")
     return 0
 
 
@@ -161,7 +161,9 @@ def restore(settings: Settings, options: argparse.Namespace) -> int:
     """Create the library, which must not exist yet, from a file."""
     with closing(App(settings)) as app:
         counts = app.libraries.import_file(Path(options.file), settings.rag_library, _progress)
-    put(options, {"library": settings.rag_library, **counts}, f"{counts['pages']} pages in {settings.rag_library}")
+    print_row(
+        options, {"library": settings.rag_library, **counts}, f"{counts['pages']} pages in {settings.rag_library}"
+    )
     return 0
 
 
@@ -187,7 +189,7 @@ def move_library(settings: Settings, options: argparse.Namespace) -> int:
         "found": move.found,
     }
     comparison = f"; {move.found} of {move.asked} past questions find a cited passage" if move.asked else ""
-    put(options, row, f"{library} is searched with {row['model']} ({move.total} passages{comparison})")
+    print_row(options, row, f"{library} is searched with {row['model']} ({move.total} passages{comparison})")
     return 0
 
 
@@ -198,7 +200,9 @@ def feedback(settings: Settings, options: argparse.Namespace) -> int:
         questions = app.feedback.questions(settings.rag_library, app.page)
         _write(folder / "questions.jsonl", questions)
         _write(folder / "pages.jsonl", app.feedback.pages(settings.rag_library, app.page))
-    put(options, {"folder": options.folder, "questions": len(questions)}, f"{len(questions)} questions in {folder}")
+    print_row(
+        options, {"folder": options.folder, "questions": len(questions)}, f"{len(questions)} questions in {folder}"
+    )
     return 0
 
 
@@ -223,7 +227,7 @@ def bulk(settings: Settings, options: argparse.Namespace) -> int:
         library = settings.rag_library
         runner = choose_runner(app, library, "keep_both" if options.anyway else "", name, workers, options.gpus)
         rows = run_bulk(app, library, options.input, options.batch, runner)
-        return max((put_result(options, row) for row in rows), default=0)
+        return max((print_result(options, row) for row in rows), default=0)
 
 
 def extract(settings: Settings, options: argparse.Namespace) -> int:
@@ -244,10 +248,10 @@ def extract(settings: Settings, options: argparse.Namespace) -> int:
                     "reason": error.code,
                     "message": str(error),
                 }
-                put(options, row, f"error: {error}")
+                print_row(options, row, f"error: {error}")
                 continue
             row = {"source": name, "title": page.title, "lang": page.language, "text": page.text}
-            put(options, {**row, "site": page.site, "canonical": page.canonical}, page.text)
+            print_row(options, {**row, "site": page.site, "canonical": page.canonical}, page.text)
     return status
 
 
@@ -258,7 +262,7 @@ def chunk(settings: Settings, options: argparse.Namespace) -> int:
     vectors = load_embedding_model(name).sentence_vectors
     rows = [_chunk(piece) for piece in get_chunker(settings.chunker, settings.chunk_size).split(text, vectors)]
     parts = [f"[{row['start']}–{row['end']}] {' › '.join(row['section'])}\n{row['text']}\n" for row in rows]
-    put(options, rows, "\n".join(parts))
+    print_row(options, rows, "\n".join(parts))
     return 0
 
 

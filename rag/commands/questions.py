@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rag.app import App, Question, RunOptions
-from rag.commands import put, shorten, text_of
+from rag.commands import print_row, read_text_file, shorten
 from rag.config import Settings
 from rag.errors import IngestError
 from rag.ingest.sources import text_lines
@@ -57,9 +57,9 @@ def search(settings: Settings, options: argparse.Namespace) -> int:
             fields = {"id": row.id, "question": row.question}
             hit_row: dict[str, Any] = {**fields, "answerable": result.answerable, "hits": hits}
             if options.explain:
-                put(options, {**hit_row, **explanation(result)}, explain_candidates(result))
+                print_row(options, {**hit_row, **explanation(result)}, explain_candidates(result))
             else:
-                put(options, hit_row, _hits_as_text(row.question, hits))
+                print_row(options, hit_row, _hits_as_text(row.question, hits))
     return 0
 
 
@@ -69,7 +69,7 @@ def route(settings: Settings, options: argparse.Namespace) -> int:
             routed = app.route(row.question)
             reason = say(routed.reason, question_language(row.question))
             result = {"id": row.id, "route": routed.route, "by": routed.by, "reason": reason}
-            put(options, result, f"{routed.route:14} {reason}  ({row.question})")
+            print_row(options, result, f"{routed.route:14} {reason}  ({row.question})")
     return 0
 
 
@@ -89,7 +89,7 @@ def ask(settings: Settings, options: argparse.Namespace) -> int:
             question = Question(row.question, libraries, options.mode, search_options["filters"], question_options)
             answer = app.wait(app.ask(question, history=row.history))
             status = 1 if answer.outcome == "failed" else status
-            put(options, {"id": row.id, **_answer(answer)}, _answer_as_text(answer))
+            print_row(options, {"id": row.id, **_answer(answer)}, _answer_as_text(answer))
     return status
 
 
@@ -120,7 +120,7 @@ def _questions(options: argparse.Namespace) -> Iterator[_Row]:
     if options.question is not None:
         yield _Row("", options.question)
         return
-    for number, line in enumerate(text_lines(text_of(options.questions)), 1):
+    for number, line in enumerate(text_lines(read_text_file(options.questions)), 1):
         if not line.strip():
             continue
         try:
@@ -139,18 +139,26 @@ def _hit(rank: int, passage: Passage) -> dict[str, Any]:
         "start": passage.start,
         "end": passage.end,
         "score": round(passage.score, 6),
-        **_home(passage.library),
+        **_library_field(passage.library),
     }
 
 
-def _home(library: str) -> dict[str, str]:
+def _library_field(library: str) -> dict[str, str]:
     """Return the library of a source, if several libraries were searched."""
     return {"library": library} if library else {}
 
 
 def _answer(answer: Answer) -> dict[str, Any]:
     citations = [
-        {"n": c.n, "url": c.url, "title": c.title, "quote": c.quote, "start": c.start, "end": c.end, **_home(c.library)}
+        {
+            "n": c.n,
+            "url": c.url,
+            "title": c.title,
+            "quote": c.quote,
+            "start": c.start,
+            "end": c.end,
+            **_library_field(c.library),
+        }
         for c in answer.citations
     ]
     steps = [{"node": step.node, "ms": step.ms, **step.detail} for step in answer.steps]
