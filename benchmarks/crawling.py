@@ -4,8 +4,8 @@
 
 The site is a real server on loopback: each response is delayed, 1% of the pages return status 500, 1% never respond, 1%
 redirect in a loop, and some have several addresses. It is crawled from its first page through the fetcher, the rate
-limiter and the parsing process that imports use. Each round reads it three ways: one request at a time, `--at-once` at a
-time, and with the defaults.
+limiter and the parsing process that imports use. Each round reads it three ways: one request at a time, `--at-once` at
+a time, and with the defaults.
 """
 
 from __future__ import annotations
