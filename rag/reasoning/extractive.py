@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from rag.models.embedding import SentenceModel
 from rag.models.sparse import SparseEncoder, fold
 from rag.patterns import lazy_regex
 from rag.reasoning.history import answer_from_conversation, exchanges_of, make_call
+from rag.reasoning.questions import split_questions
 from rag.reasoning.quotable import Quotable, quotables
 from rag.retrieval.answerable import is_across
 from rag.retrieval.page_names import find_named
@@ -211,8 +212,18 @@ class ExtractiveReasoner:
     def select(self, question: str, passages: Sequence[Passage]) -> Iterator[Sentence]:
         """Yield the best sentence, then others that are likely enough and add something new, best first.
 
-        If the question names several pages, the best of each comes before a second one of any.
+        If there are several questions, or pages that the question names, the best of each comes before a second one of
+        any. Each question after the first allows one more sentence.
         """
+        questions = split_questions(question)
+        ranks = zip_longest(*(self._select(part, passages) for part in questions))
+        seen = set[str]()
+        for sentence in filter(None, chain.from_iterable(ranks)):
+            if sentence.unit.text not in seen and len(seen) < MAX_SENTENCES + len(questions) - 1:
+                seen.add(sentence.unit.text)
+                yield sentence
+
+    def _select(self, question: str, passages: Sequence[Passage]) -> Iterator[Sentence]:
         sentences, columns = self.score_sentences(question, passages)
         if (
             columns[:, SIMILARITY].max(initial=0.0) < MIN_COSINE

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import Final
 
 from rag.patterns import lazy_regex
@@ -15,6 +16,8 @@ from rag.text import question_language
 from rag.types import Notice
 
 MAX_CHARACTERS: Final = 4_000
+MAX_QUESTIONS: Final = 4
+"""Maximum number of questions of a message that are answered separately."""
 
 # Evidence of another language; some of these words are English too, and articles occur in place names.
 _FOREIGN: Final = lazy_regex(
@@ -111,6 +114,16 @@ _ASKS = lazy_regex(
     r"|did|can|could|has|have|had|will|would|should)\b|什么|啥|怎|如何|为何|多少|多[久大长高快]|哪|谁|几|吗|呢|何时|是否|是不是",
     re.IGNORECASE,
 )
+_QUESTION_END = lazy_regex(r"(?<=[?？])\s*+(?=\w)")
+_CLAUSE_BREAK = lazy_regex(
+    r"[,;]?\s++(?:and|but)\s++(?:also\s++)?(?=(?:what|which|who|whom|whose|when|where|why|how|is|are|do|does|did|can|could"
+    r"|will|would|should|may|must)\b)|[，；,;]\s*+(?=[\u3400-\u9fff])",
+    re.IGNORECASE,
+)
+_SENTENCE_END = lazy_regex(r"[.!。！]\s*+")
+_WORD_OR_HAN = lazy_regex(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
+_MIN_WORDS: Final = 3  # words, or Han characters, of a question that can be answered separately
+_ASKS_CHOICE = lazy_regex(r"(\w)不\1|咋")
 _THANKS = lazy_regex(r"\b(?:thanks?|thx|ty|cheers|grateful)\b|[谢謝]|感激|辛苦了")
 
 
@@ -142,6 +155,38 @@ def is_third_language(question: str) -> bool:
 def asks(text: str) -> bool:
     """Return whether a line is a question, by its question mark, its first words, or Chinese question words."""
     return bool(_ASKS.search(text.strip()))
+
+
+def split_questions(message: str) -> list[str]:
+    """Return the questions of a message that asks 2 to MAX_QUESTIONS of them, each with a subject; else the message.
+
+    A question mark ends a question, and so does a comma or conjunction between two clauses with question words.
+    """
+    parts = [part for sentence in _QUESTION_END.split(message) for part in _split_clauses(sentence)]
+    if len(parts) <= MAX_QUESTIONS and all(
+        (asks(part) or _asks_in_words(part)) and has_subject(part) for part in parts
+    ):
+        return parts
+    return [message]
+
+
+def _split_clauses(sentence: str) -> Iterator[str]:
+    start = 0
+    for found in _CLAUSE_BREAK.finditer(sentence):
+        if _asks_in_words(sentence[start : found.start()]) and _asks_in_words(sentence[found.end() :]):
+            yield sentence[start : found.start()].strip()
+            start = found.end()
+    yield sentence[start:].strip()
+
+
+def _is_full_question(text: str) -> bool:
+    return (asks(text) or _asks_in_words(text)) and len(_WORD_OR_HAN.findall(text)) >= _MIN_WORDS
+
+
+def _asks_in_words(text: str) -> bool:
+    """Return whether the last sentence asks even without its question mark."""
+    last = _SENTENCE_END.split(text.rstrip("?？ "))[-1]
+    return asks(last) or bool(_ASKS_CHOICE.search(last))
 
 
 def is_thanks(question: str) -> bool:
