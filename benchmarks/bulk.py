@@ -29,7 +29,7 @@ from benchmarks.datasets import DEFAULT_FOLDER, load
 from benchmarks.samples import find_sets
 from rag.app import App
 from rag.config import load_settings
-from tests.support.killing import kill_named
+from tests.support.import_process import kill_named
 from tests.support.qdrant_server import QdrantServer
 
 _ACTOR = "ray::MapWorker"

@@ -28,26 +28,24 @@ from rag.web.connections import DELAY, LIMIT, RateLimiter
 from rag.web.fetch import Fetcher, FetchResult
 from rag.web.robots import Robots
 from rag.web.site_scope import FoundPage
-from tests.support.site_server import SiteServer
-
-_FATES = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
+from tests.support.site_server import OUTCOME_BY_ERROR, SiteServer, merge_duplicates
 
 
 @dataclass
 class Crawl:
     """A crawled site: the outcome of each address, and the seconds it took."""
 
-    fates: dict[str, str] = field(default_factory=dict)
+    outcomes: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     texts: set[str] = field(default_factory=set)
 
-    def settle(self, page: FoundPage, answer: FetchResult | IngestError) -> None:
+    def record(self, page: FoundPage, answer: FetchResult | IngestError) -> None:
         """Record the outcome of a page: new text, known text, or an error."""
         if isinstance(answer, IngestError):
-            self.fates[page.url] = _FATES.get(answer.code, answer.code)
+            self.outcomes[page.url] = OUTCOME_BY_ERROR.get(answer.code, answer.code)
             return
         text = hashlib.sha256(answer.body).hexdigest()
-        self.fates[page.url] = "duplicate" if text in self.texts else "page"
+        self.outcomes[page.url] = "duplicate" if text in self.texts else "page"
         self.texts.add(text)
 
 
@@ -66,7 +64,7 @@ def crawl(site: SiteServer, parser: Parser, rate_limiter: RateLimiter, workers: 
             finished, _ = wait(reading, return_when=FIRST_COMPLETED)
             for future in sorted(finished, key=lambda one: reading[one].url):
                 page = reading.pop(future)
-                for link_page in frontier.expand(page, _settle(result, page, future)):
+                for link_page in frontier.expand(page, _record(result, page, future)):
                     reading[pool.submit(_read, fetcher, parser, link_page)] = link_page
     result.seconds = time.perf_counter() - began
     return result
@@ -78,14 +76,14 @@ def _read(fetcher: Fetcher, parser: Parser, page: FoundPage) -> tuple[FetchResul
     return fetched, links
 
 
-def _settle(result: Crawl, page: FoundPage, future: Future[tuple[FetchResult, list[str]]]) -> list[str]:
+def _record(result: Crawl, page: FoundPage, future: Future[tuple[FetchResult, list[str]]]) -> list[str]:
     """Record the outcome of a page and return its links."""
     try:
         fetched, links = future.result()
     except IngestError as error:
-        result.settle(page, error)
+        result.record(page, error)
         return []
-    result.settle(page, fetched)
+    result.record(page, fetched)
     return links
 
 
@@ -95,29 +93,26 @@ def report(site: SiteServer, result: Crawl) -> dict[str, Any]:
     Which of a page's addresses comes first is random, so pages and duplicates count alike; the number of texts shows
     whether one was saved twice.
     """
-    fates = {url.removeprefix(site.url("")): fate for url, fate in result.fates.items()}
-    wrong = [path for path, fate in site.expected.items() if _kind(fates.get(path, "missing")) != _kind(fate)]
-    repeated = [path for path, count in site.counts.items() if count > 1 and path in fates]
+    outcomes = {url.removeprefix(site.url("")): outcome for url, outcome in result.outcomes.items()}
+    found, expected = merge_duplicates(outcomes), merge_duplicates(site.expected)
+    wrong = [path for path, outcome in expected.items() if found.get(path, "missing") != outcome]
+    repeated = [path for path, count in site.counts.items() if count > 1 and path in outcomes]
     return {
         "seconds": round(result.seconds, 2),
         "addresses": len(site.expected),
         "accounted for": len(site.expected) - len(wrong),
-        "not on the site": len(fates.keys() - site.expected.keys()),
+        "not on the site": len(outcomes.keys() - site.expected.keys()),
         "texts": len(result.texts),
         "texts of the site": len(site.paths("page")),
         "asked for by two addresses": len(repeated),
         "requests": len(site.requests),
         "connections": site.connections,
-        "most open at once": site.most_open,
-        **{f"as {fate}": count for fate, count in sorted(Counter(fates.values()).items())},
+        "most open at once": site.max_open,
+        **{f"as {outcome}": count for outcome, count in sorted(Counter(outcomes.values()).items())},
     }
 
 
-def _kind(fate: str) -> str:
-    return "read" if fate in ("page", "duplicate") else fate
-
-
-def is_whole(row: dict[str, Any]) -> bool:
+def is_complete(row: dict[str, Any]) -> bool:
     """Return whether every address is accounted for and every text was saved once."""
     whole = row["accounted for"] == row["addresses"] and row["not on the site"] == 0
     return bool(whole and row["texts"] == row["texts of the site"] == row["as page"])
@@ -135,7 +130,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.run("links", b"<p>ready</p>", url=site.url(), charset=None)
         for _ in range(options.runs):
             for name, (limit, pause) in ways.items():
-                site.forget()
+                site.reset_counters()
                 rows[name].append(
                     report(site, crawl(site, parser, RateLimiter(limit, pause), 2 * limit, options.deadline))
                 )
@@ -143,7 +138,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name, runs in rows.items():
         speed = {"times as fast as one at a time": round(medians["one at a time"] / medians[name], 1)}
         print(json.dumps({"way": name, **runs[-1], "seconds": round(medians[name], 2), **speed}))
-    return 0 if all(is_whole(row) for runs in rows.values() for row in runs) else 1
+    return 0 if all(is_complete(row) for runs in rows.values() for row in runs) else 1
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

@@ -20,7 +20,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.support.killing import ImportProcess, digest, expected, fates, items, stored, timed_run
+from tests.support.import_process import (
+    ImportProcess,
+    digest,
+    expected_outcomes,
+    items,
+    outcomes_by_path,
+    stored,
+    timed_run,
+)
 from tests.support.site_server import SiteServer
 
 Row = dict[str, Any]
@@ -62,18 +70,20 @@ def _kill_import(folder: Path, site: SiteServer, number: int, moment: float) -> 
 def _compare(folder: Path, site: SiteServer) -> Row:
     whole, killed = stored(folder / "whole"), stored(folder / "killed")
     rows = items(folder / "killed")
-    outcomes = fates(rows, site)
+    outcomes = outcomes_by_path(rows, site)
     row = {
         "pages": f"{killed.page_records} of {whole.page_records}",
         "chunks": f"{killed.chunk_records} of {whole.chunk_records}",
-        "loose chunks": killed.loose,
+        "orphaned chunks": killed.orphaned_chunks,
         "addresses": len(rows),
-        "open": sum(fate == "open" for fate in outcomes.values()),
+        "open": sum(outcome == "open" for outcome in outcomes.values()),
         "twice": len(rows) - len(outcomes),
         "begun again": sum(item.attempts > 1 for item in rows),
         "digest": digest(killed),
     }
-    equal = killed == whole and killed.loose == 0 and outcomes == expected(site) and row["twice"] == 0
+    equal = (
+        killed == whole and killed.orphaned_chunks == 0 and outcomes == expected_outcomes(site) and row["twice"] == 0
+    )
     return {**row, "equal": equal}
 
 

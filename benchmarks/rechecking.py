@@ -53,13 +53,13 @@ def recheck_site(site: SiteServer, share: float) -> dict[str, Any]:
     """Import `site`, change `share` of its articles, re-check all of it, and return the figures."""
     model = HashedModel()
     with _ingestor(site, model) as ingestor:
-        paths = [path for path, fate in site.expected.items() if fate != "timeout"]
+        paths = [path for path, outcome in site.expected.items() if outcome != "timeout"]
         first, first_s = _read_all(ingestor, site, paths)
         chunks, sent, encoded = ingestor.library.chunk_count(), site.bytes_sent, len(model.encoded)
         articles = [path for path in site.paths("page") if path.endswith(".html")]
         changed = articles[:: max(1, round(1 / share))][: max(1, round(share * len(articles)))]
         site.change(changed)
-        site.forget()
+        site.reset_counters()
         second, second_s = _read_all(ingestor, site, paths)
         flags = [_is_right(ingestor, site.url(path)) for path in changed]
         return {

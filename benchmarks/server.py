@@ -51,7 +51,7 @@ from rag.store.sql.database import Database
 from rag.store.values import Filters
 from rag.web.fetch import Fetcher
 from tests.support.hashed_model import HashedModel
-from tests.support.killing import ImportProcess, expected, fates, items, stored, timed_run
+from tests.support.import_process import ImportProcess, expected_outcomes, items, outcomes_by_path, stored, timed_run
 from tests.support.qdrant_server import QdrantServer, in_a_row
 from tests.support.site_server import SiteServer
 
@@ -209,22 +209,27 @@ def kills(bed: Setup) -> Iterator[Row]:
             with ImportProcess(bed.folder / "killed", site, bed.url) as process:
                 process.kill_after(moment, starting=number % 5 == 4)
         with ImportProcess(bed.folder / "killed", site, bed.url) as process:
-            process.begins()
+            process.wait_for_first_page()
             for moment in moments:
                 time.sleep(moment)
                 bed.stand_in.kill()
                 bed.stand_in.start()
-            process.ends()
+            process.wait_until_done()
         with patch(
             "rag.store.qdrant.library.is_shared", lambda _: False
         ):  # otherwise interrupted writes stay for ten minutes
             open_library(bed.connect(), "main", HashedModel.name, HashedModel.dimension).sweep()
         whole, killed = stored(bed.folder / "whole"), stored(bed.folder / "killed", bed.url)
         rows = items(bed.folder / "killed")
-        outcomes = fates(rows, site)
-    errors = sum(outcomes.get(path) != fate for path, fate in expected(site).items()) + len(rows) - len(outcomes)
-    now = f"{killed.page_records} of {whole.page_records} pages, {killed.loose} loose passages, {errors} wrong rows"
-    is_met = killed == whole and not killed.loose and not errors
+        outcomes = outcomes_by_path(rows, site)
+    errors = (
+        sum(outcomes.get(path) != outcome for path, outcome in expected_outcomes(site).items())
+        + len(rows)
+        - len(outcomes)
+    )
+    orphans = killed.orphaned_chunks
+    now = f"{killed.page_records} of {whole.page_records} pages, {orphans} orphaned passages, {errors} wrong rows"
+    is_met = killed == whole and not orphans and not errors
     yield Row(f"{KILLS} kills of the app and {KILLS} of the server in an import", "–", "as without", now, is_met)
 
 

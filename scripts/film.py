@@ -18,7 +18,7 @@ from PIL import Image
 from playwright.sync_api import Locator, Page
 
 from rag.locales import Language, label
-from tests.e2e.conftest import LOCALES, chromium, serve, settled
+from tests.e2e.conftest import LOCALES, chromium, serve, wait_until_idle
 from tests.support.page_server import PageServer
 
 EXAMPLES: Final = Path(__file__).resolve().parents[1] / "examples"
@@ -59,7 +59,7 @@ class Film:
         """Film until `target` appears, with up to `limit` screenshots; raises TimeoutError after a minute."""
         for attempt in range(120):
             if target.count():
-                return settled(self.page)
+                return wait_until_idle(self.page)
             if attempt < limit:
                 self.hold(400)
             time.sleep(0.5)
@@ -101,7 +101,7 @@ def play(film: Film, addresses: list[str], question: str, language: Language) ->
     page = film.page
     pasted = page.locator("[class*='st-key-pasted-'] textarea")
     pasted.wait_for()
-    settled(page)
+    wait_until_idle(page)
     film.hold(1200)
     pasted.fill("\n".join(addresses))
     film.hold(1500)
@@ -111,7 +111,7 @@ def play(film: Film, addresses: list[str], question: str, language: Language) ->
     film.click(page.locator(".st-key-job-ask button"))
     box = page.get_by_test_id("stChatInputTextArea")
     box.wait_for()
-    settled(page)
+    wait_until_idle(page)
     film.hold(1200)
     film.write(box, question, 8)
     film.hold(500)
@@ -124,14 +124,14 @@ def play(film: Film, addresses: list[str], question: str, language: Language) ->
     film.hold(2500)
     film.click(mark)
     page.locator(".st-key-source-panel").wait_for()
-    settled(page)
+    wait_until_idle(page)
     page.mouse.move(5, 5)
     time.sleep(1)
     film.hold(3500)
     after = page.locator(".st-key-source-panel").get_by_role("button", name=label("source_after", language))
     if after.count() and after.is_enabled():
         film.click(after)
-        settled(page)
+        wait_until_idle(page)
         page.mouse.move(5, 5)
         time.sleep(1)
         film.hold(4500)

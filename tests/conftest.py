@@ -49,14 +49,14 @@ def pytest_configure() -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
 
 
-class _KeptParser(Parser):
+class PersistentParser(Parser):
     """A parser whose children survive `close`, since starting them takes half a second of processor time."""
 
     def close(self) -> None:
         pass
 
 
-_TOGETHER = {
+WORKER_GROUPS = {
     "tests/e2e/": "browser",
     "tests/bulk/test_runners.py": "killed",
     "tests/graphs/judge/test_going_on.py": "killed",
@@ -81,20 +81,20 @@ _TOGETHER = {
 """Files that share one xdist worker: otherwise each would serve an app, preload killed processes, or start Postgres."""
 
 
-class Together(LoadFileScheduling):
+class GroupScheduling(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
-        scopes = (scope for start, scope in _TOGETHER.items() if nodeid.startswith(start))
+        scopes = (scope for start, scope in WORKER_GROUPS.items() if nodeid.startswith(start))
         return next(scopes, None) or super()._split_scope(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
-    return Together(config, log) if config.getoption("dist") == "loadfile" else None
+    return GroupScheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session", autouse=True)
-def shared() -> Iterator[Parser]:
+def shared_parser() -> Iterator[Parser]:
     """Share the built-in model and the parser among all apps and commands of a process."""
-    load, parser = models.load_embedding_model, _KeptParser()
+    load, parser = models.load_embedding_model, PersistentParser()
 
     def load_once(name: str) -> EmbeddingModel:
         return builtin_model() if name in (BUILTIN, e5.NAME) else load(name)
@@ -109,7 +109,7 @@ def shared() -> Iterator[Parser]:
 
 
 @pytest.fixture(autouse=True)
-def unknown_servers() -> None:
+def forget_chat_servers() -> None:
     """Forget the capabilities of chat servers, since the system reuses their ports."""
     for memory in (openai_chat._refused_fields, servers._capacities, structured._first_methods):
         memory.clear()
@@ -142,7 +142,7 @@ def postgres_url(postgres_server: str, postgres_template: str) -> Iterator[str]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+def database_location(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
     """Return the location of a database for `Database`: tests that use it run with SQLite and with Postgres."""
     return tmp_path / "app.db" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
 
@@ -160,8 +160,8 @@ def small_library(tmp_path: Path, model: HashedModel) -> Iterator[Library]:
 
 
 @pytest.fixture(scope="session")
-def parser(shared: Parser) -> Parser:
-    return shared
+def parser(shared_parser: Parser) -> Parser:
+    return shared_parser
 
 
 @pytest.fixture

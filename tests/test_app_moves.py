@@ -55,7 +55,7 @@ def finish(app: App, job: str) -> None:
         time.sleep(0.02)
 
 
-def fates(app: App, job: str) -> list[str]:
+def statuses(app: App, job: str) -> list[str]:
     return [item.result.status for item in app.imports.jobs.items(job, limit=1_000) if item.result]
 
 
@@ -99,7 +99,7 @@ def test_it_moves_is_compared_and_goes_back(app: App) -> None:
     assert {page.url: app.library("main").chunks(page.url_hash) for page in app.library("main").pages()} == before
     assert app.search("守灯人多久上一次发条？", library="main").passages  # which the old model could not read
     finish(app, job := add(app, 20, 26))
-    assert fates(app, job) == ["unchanged"] * 4 + ["added"] * 2
+    assert statuses(app, job) == ["unchanged"] * 4 + ["added"] * 2
     app.moves.go_back("main")
     ended(app)
     assert app.library("main").embedding_model == MINILM_STORED
@@ -126,7 +126,7 @@ def test_every_question_is_answered_and_no_page_lost_meanwhile(app: App) -> None
     asking.join(60)
     assert len(texts) > 2
     assert not [text for text in texts if "twelve litres" not in text]
-    assert set(fates(app, job)) <= {"added", "unchanged"}
+    assert set(statuses(app, job)) <= {"added", "unchanged"}
     library = app.library("main")
     assert (library.page_count(), library.embedding_model) == (121, e5.NAME)
     assert library.audit(deep=True).incomplete == 0
@@ -142,7 +142,7 @@ def test_an_import_goes_on_with_the_new_model_after_the_switch(app: App) -> None
     app.libraries.switch(move)
     assert app.imports.jobs.job(job).state == "running"
     finish(app, job)
-    assert set(fates(app, job)) <= {"added", "unchanged"}
+    assert set(statuses(app, job)) <= {"added", "unchanged"}
     library = app.library("main")
     assert (library.page_count(), library.embedding_model) == (325, e5.NAME)
     assert library.chunk_count() == sum(page.chunks for page in library.pages())

@@ -94,8 +94,8 @@ def test_what_a_grant_may_name(text: str, subject: str) -> None:
 
 
 @pytest.fixture
-def database(place: Path | str) -> Iterator[Database]:
-    opened = Database(place)
+def database(database_location: Path | str) -> Iterator[Database]:
+    opened = Database(database_location)
     yield opened
     opened.close()
 

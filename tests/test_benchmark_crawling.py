@@ -14,7 +14,7 @@ from rag.types import because
 from rag.web.connections import RateLimiter
 from rag.web.fetch import FetchResult
 from rag.web.site_scope import FoundPage
-from tests.support.site_server import SiteServer
+from tests.support.site_server import OUTCOME_BY_ERROR, SiteServer
 
 
 @pytest.fixture
@@ -27,33 +27,33 @@ def site() -> Iterator[SiteServer]:
 def test_every_page_once_and_no_more_at_once_than_allowed(site: SiteServer, parser: Parser, limit: int) -> None:
     done = crawling.crawl(site, parser, RateLimiter(limit, 0.0), 2 * limit, deadline=2.0)
     row = crawling.report(site, done)
-    assert crawling.is_whole(row), row
-    assert min(2, limit) <= site.most_open <= limit
+    assert crawling.is_complete(row), row
+    assert min(2, limit) <= site.max_open <= limit
     assert (row["as error"], row["as timeout"], row["as loop"], row["as duplicate"]) == (1, 1, 1, 3)
     assert row["connections"] <= limit + 1, "but for the one that timed out, connections are kept"
 
 
 def test_what_is_missing_twice_or_strange_is_seen(site: SiteServer) -> None:
     done = crawling.Crawl()
-    for path, fate in site.expected.items():
+    codes = {outcome: code for code, outcome in OUTCOME_BY_ERROR.items()}
+    for path, outcome in site.expected.items():
         body = site.answer(path).body
-        codes = {"error": "http_error", "timeout": "timeout", "loop": "redirects"}
-        if fate in codes:
-            done.settle(FoundPage(site.url(path)), error(codes[fate]))
-        elif fate == "page":
-            done.settle(FoundPage(site.url(path)), fetched(site.url(path), body))
+        if outcome in codes:
+            done.record(FoundPage(site.url(path)), error(codes[outcome]))
+        elif outcome == "page":
+            done.record(FoundPage(site.url(path)), fetched(site.url(path), body))
         else:
-            done.fates[site.url(path)] = "duplicate"
-    assert crawling.is_whole(crawling.report(site, done))
+            done.outcomes[site.url(path)] = "duplicate"
+    assert crawling.is_complete(crawling.report(site, done))
     for change in (
         {site.url(site.paths("page")[3]): "timeout"},
         {site.url("/elsewhere"): "page"},
         {site.url(site.paths("duplicate")[0]): "page"},
     ):
-        other = crawling.Crawl({**done.fates, **change}, 0.0, done.texts)
-        assert not crawling.is_whole(crawling.report(site, other))
-    fewer = {url: fate for url, fate in done.fates.items() if not url.endswith("/")}
-    assert not crawling.is_whole(crawling.report(site, crawling.Crawl(fewer, 0.0, done.texts)))
+        other = crawling.Crawl({**done.outcomes, **change}, 0.0, done.texts)
+        assert not crawling.is_complete(crawling.report(site, other))
+    fewer = {url: outcome for url, outcome in done.outcomes.items() if not url.endswith("/")}
+    assert not crawling.is_complete(crawling.report(site, crawling.Crawl(fewer, 0.0, done.texts)))
 
 
 def error(code: str) -> FetchError:

@@ -9,7 +9,7 @@ from tests.support.site_server import SiteServer
 def test_a_second_look_encodes_what_changed_and_shows_it() -> None:
     with SiteServer(60, delay=0.0) as site:
         told = recheck_site(site, 0.05)
-    expected = [fate for fate in site.expected.values() if fate == "page"]
+    expected = [outcome for outcome in site.expected.values() if outcome == "page"]
     assert told["pages"] == told["first"]["added"] == len(expected)
     assert told["first"]["duplicate"] == len(site.paths("duplicate"))
     assert told["changed"] == told["versions"] == told["diffs_right"] == told["again"]["updated"] == 2

@@ -20,7 +20,7 @@ from rag.bulk import runs
 from rag.bulk.runs import choose_runner, run_bulk
 from rag.config import Settings, load_settings
 from rag.store.qdrant.library import Library
-from tests.support.killing import kill_named
+from tests.support.import_process import kill_named
 from tests.support.qdrant_server import QdrantServer
 
 PAGES, BATCH = 24, 4

@@ -19,8 +19,8 @@ from rag.types import IngestResult
 
 
 @pytest.fixture
-def app(tmp_path: Path, place: Path | str) -> Iterator[App]:
-    url = place if isinstance(place, str) else ""
+def app(tmp_path: Path, database_location: Path | str) -> Iterator[App]:
+    url = database_location if isinstance(database_location, str) else ""
     given = {"qdrant_url": "", "llm_model": "", "llm_base_url": "", "database_url": url}
     app = App(load_settings(None, rag_data_dir=tmp_path, **given))
     yield app
@@ -85,11 +85,13 @@ def test_what_was_cut_off_is_finished_by_the_same_command(app: App, dump: str) -
     assert [job.pages["unchanged"] for job in app.imports.jobs.jobs("main")] == [9, 0]
 
 
-def test_one_process_has_it_and_no_app_takes_it(app: App, dump: str, place: Path | str, tmp_path: Path) -> None:
+def test_one_process_has_it_and_no_app_takes_it(
+    app: App, dump: str, database_location: Path | str, tmp_path: Path
+) -> None:
     rows = run_bulk(app, "main", [dump], 4, here(app))
     next(rows)
     app.imports.start()
-    database = Database(place if isinstance(place, str) else tmp_path / "app.sqlite3")
+    database = Database(database_location if isinstance(database_location, str) else tmp_path / "app.sqlite3")
     (job,) = app.imports.jobs.jobs("main")
     other = f"{socket.gethostname()}:{os.getppid()}:other"
     assert database.jobs.acquire_leases(other, lambda worker: True, job.id) == {}

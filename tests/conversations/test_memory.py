@@ -19,8 +19,8 @@ BERLIN = "I work in the Berlin office"
 
 
 @pytest.fixture
-def database(place: Path | str) -> Iterator[Database]:
-    opened = Database(place)
+def database(database_location: Path | str) -> Iterator[Database]:
+    opened = Database(database_location)
     yield opened
     opened.close()
 

@@ -76,28 +76,28 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def app_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder to which the served app writes `data` and `log`."""
     return tmp_path_factory.mktemp("served")
 
 
 @pytest.fixture(scope="session")
-def address(served: Path) -> Iterator[str]:
+def address(app_folder: Path) -> Iterator[str]:
     """Serve the app with an empty data folder and no settings; yield its address."""
     browser_path()
-    with serve(served) as opened:
+    with serve(app_folder) as opened:
         yield opened
 
 
 @contextmanager
 def serve(folder: Path, **settings: str) -> Iterator[str]:
     """Serve the app in a separate process with only these settings; yield its address."""
-    with served_by(folder, **settings) as (address, _):
+    with serve_with_process(folder, **settings) as (address, _):
         yield address
 
 
 @contextmanager
-def served_by(folder: Path, **settings: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def serve_with_process(folder: Path, **settings: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Serve the app like `serve`; yield its address and its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -176,7 +176,7 @@ def click_until(wanted: Locator, seen: Locator) -> None:
     return expect(seen).to_be_visible()
 
 
-def unfold(details: Locator, seen: Locator) -> None:
+def open_expander(details: Locator, seen: Locator) -> None:
     """Open an expander, again if it was being redrawn."""
     for _ in range(5):
         if details.get_attribute("open") is None:
@@ -186,7 +186,7 @@ def unfold(details: Locator, seen: Locator) -> None:
     return expect(seen).to_be_visible()
 
 
-def settled(page: Page) -> None:
+def wait_until_idle(page: Page) -> None:
     """Wait until the page's script has finished."""
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
 
@@ -195,7 +195,7 @@ def ask(page: Page, question: str) -> None:
     """Type a question, send it, and wait for its sources."""
     box = page.get_by_test_id("stChatInputTextArea")
     box.wait_for()
-    settled(page)
+    wait_until_idle(page)
     box.fill(question)
     box.press("Enter")
     page.locator("[class*='st-key-source-']").first.wait_for()
@@ -207,4 +207,4 @@ def choose_mode(page: Page, mode: RunMode, language: Language = "en") -> None:
     name = page.get_by_text(label(f"mode_{mode}", language), exact=True)
     page.get_by_role("menuitem").filter(has=name).first.click()
     expect(page.locator(".st-key-mode-menu button")).to_contain_text(label(f"mode_{mode}", language))
-    settled(page)
+    wait_until_idle(page)

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Error, Page, expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import OpenTab, ask, click_until, settled, unfold
+from tests.e2e.conftest import OpenTab, ask, click_until, open_expander, wait_until_idle
 from tests.e2e.test_main_job import QUESTIONS
 
 pytestmark = pytest.mark.usefixtures("samples")
@@ -45,7 +45,7 @@ def _answer(page: Page, language: Language) -> None:
 
 def _why(page: Page, language: Language) -> None:
     tab = page.get_by_role("tab", name=label("why_title", language))
-    unfold(page.locator("[class*='st-key-how-'] details").last, tab)
+    open_expander(page.locator("[class*='st-key-how-'] details").last, tab)
     tab.click()
     page.locator("[class*='st-key-candidates-'] table").first.wait_for()
 
@@ -61,7 +61,7 @@ def _follow(name: str, seen: str) -> Callable[[Page, Language], None]:
 def _page(page: Page, language: Language) -> None:
     """Open the first search result as its link would."""
     _follow("search?find=skiff", "[class*='st-key-source-found']")(page, language)
-    settled(page)
+    wait_until_idle(page)
     page.get_by_role("link", name=label("source_in_page", language)).first.click()
     page.locator(".st-key-source-panel").wait_for()
 
@@ -82,7 +82,7 @@ VIEWS: dict[str, Callable[[Page, Language], None]] = {
 def _opened(path: str, clicked: str, seen: str) -> Callable[[Page, Language], None]:
     def go(page: Page, language: Language) -> None:
         _follow(path, clicked)(page, language)
-        settled(page)
+        wait_until_idle(page)
         click_until(page.locator(clicked).first, page.locator(seen).first)
 
     return go
@@ -145,7 +145,7 @@ def _violations(page: Page) -> list[str]:
 
 def _look(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
-    settled(page)
+    wait_until_idle(page)
 
 
 def looks(place: int, number: int) -> list[tuple[int, str]]:
@@ -217,7 +217,7 @@ def test_the_keyboard_gets_to_an_answer_and_is_never_behind_the_question_box(ope
         page.set_viewport_size({"width": width, "height": 900})
         page.reload()
         page.locator("[class*='st-key-actions-']").first.wait_for()
-        settled(page)
+        wait_until_idle(page)
         _walk(page)
 
 

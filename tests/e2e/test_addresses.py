@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rag.locales import label
-from tests.e2e.conftest import OpenTab, ask, settled
+from tests.e2e.conftest import OpenTab, ask, wait_until_idle
 from tests.e2e.test_main_job import QUESTIONS
 
 pytestmark = pytest.mark.usefixtures("samples")
@@ -25,7 +25,7 @@ def test_back_and_forward_keep_the_report_of_an_import(open_tab: OpenTab) -> Non
     page = open_tab("en", "/add")
     history = page.get_by_text(label("jobs_recent", "en"))
     history.wait_for()
-    settled(page)
+    wait_until_idle(page)
     history.click()
     page.locator(".st-key-job-history button").first.click()
     report = page.locator(REPORT)
@@ -47,7 +47,7 @@ def test_back_and_forward_lead_through_conversations_and_libraries(open_tab: Ope
     page = open_tab("en", "/")
     page.locator(".st-key-examples button").first.wait_for()
     ask(page, QUESTIONS["en"][0])
-    settled(page)
+    wait_until_idle(page)
     asked, hero = page.locator("[class*='st-key-question-']"), page.locator(".st-key-examples")
     page.get_by_role("button", name=label("talk_new", "en")).click()
     expect(hero).to_be_visible()

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from rag.locales import Language, label
 from rag.ui.kit.browser import COOKIE
-from tests.e2e.conftest import OpenTab, ask, choose_mode, click_until, settled
+from tests.e2e.conftest import OpenTab, ask, choose_mode, click_until, wait_until_idle
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_server import ChatServer, rules
 
@@ -91,7 +91,9 @@ def test_it_stays_for_this_browser_until_it_is_let_go(open_tab: OpenTab, address
 
 
 @pytest.mark.usefixtures("samples")
-def test_a_model_that_dies_in_an_answer_leaves_quotes_and_the_way_to_settings(open_tab: OpenTab, served: Path) -> None:
+def test_a_model_that_dies_in_an_answer_leaves_quotes_and_the_way_to_settings(
+    open_tab: OpenTab, app_folder: Path
+) -> None:
     def dying(request: Request) -> Reply:
         reply = rules(request)
         return Reply(reply.text, fault="cut") if request.body.get("stream") and reply.text else reply
@@ -106,8 +108,8 @@ def test_a_model_that_dies_in_an_answer_leaves_quotes_and_the_way_to_settings(op
         expect(page.get_by_text("was lost during the answer")).to_be_visible()
         expect(page.locator("[class*='st-key-answer-']")).to_contain_text("bilge")
         assert page.locator("[class*='st-key-source-']").count() > 0
-    settled(page)
+    wait_until_idle(page)
     page.get_by_role("button", name=label("chat_check", "en")).click()
     in_use(page, "en")
-    files = [path for path in served.rglob("*") if path.is_file()]
+    files = [path for path in app_folder.rglob("*") if path.is_file()]
     assert files and not [path for path in files if KEY.encode() in path.read_bytes()]

@@ -18,7 +18,7 @@ from tests.support.chat_server import ChatServer, rules
 pytestmark = pytest.mark.usefixtures("samples")
 
 ANSWER = "[class*='st-key-answer-']"
-PATIENCE = 60_000  # milliseconds: a model may still be loading
+TIMEOUT = 60_000  # milliseconds: a model may still be loading
 
 
 def slow(request: Request) -> Reply:
@@ -40,7 +40,7 @@ def test_a_conversation_is_found_again_and_goes_on(open_tab: OpenTab, tmp_path: 
     page = open_tab("zh")
     ask(page, question)
     other = open_tab("zh", "/?" + page.url.partition("/?")[2], width=390)
-    expect(other.locator(ANSWER)).to_contain_text(answer, timeout=PATIENCE)
+    expect(other.locator(ANSWER)).to_contain_text(answer, timeout=TIMEOUT)
     other.locator(".st-key-talk-menu button").first.click()
     with other.expect_download() as download:
         other.get_by_role("button", name="HTML").click()
@@ -57,13 +57,13 @@ def test_a_reload_in_mid_answer_loses_nothing_and_a_stop_keeps_the_text(open_tab
         page.get_by_role("link", name=label("nav_chat", "en")).click()
         unfinished = page.locator("[class*='st-key-source-line-']").filter(has_text=label("outcome_unfinished", "en"))
         send(page, QUESTIONS["en"][0])
-        expect(page.locator(ANSWER)).to_be_visible(timeout=PATIENCE)
+        expect(page.locator(ANSWER)).to_be_visible(timeout=TIMEOUT)
         page.reload()
-        expect(page.locator("[class*='st-key-question-']")).to_have_text(QUESTIONS["en"][0], timeout=PATIENCE)
+        expect(page.locator("[class*='st-key-question-']")).to_have_text(QUESTIONS["en"][0], timeout=TIMEOUT)
         page.locator("[class*='st-key-stop-'] button").click()
-        expect(unfinished).to_be_visible(timeout=PATIENCE)
-        expect(page.locator(ANSWER)).to_be_visible(timeout=PATIENCE)
+        expect(unfinished).to_be_visible(timeout=TIMEOUT)
+        expect(page.locator(ANSWER)).to_be_visible(timeout=TIMEOUT)
         expect(page.locator(".stMarkdownBadge").filter(has_not_text=re.compile(r"^\d+$"))).to_have_count(0)
         page.reload()
-        expect(unfinished).to_be_visible(timeout=PATIENCE)
-        expect(page.locator("[class*='st-key-again-'] button")).to_be_visible(timeout=PATIENCE)
+        expect(unfinished).to_be_visible(timeout=TIMEOUT)
+        expect(page.locator("[class*='st-key-again-'] button")).to_be_visible(timeout=TIMEOUT)

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import ROOT, OpenTab, click_until, settled
+from tests.e2e.conftest import ROOT, OpenTab, click_until, wait_until_idle
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def questions(tmp_path: Path) -> Path:
 def view(page: Page, name: str, seen: str, language: Language) -> None:
     button = page.get_by_test_id("stButtonGroup").get_by_text(label(f"evaluation_{name}", language), exact=True).first
     click_until(button, page.get_by_text(label(seen, language)).first)
-    settled(page)
+    wait_until_idle(page)
 
 
 @pytest.mark.usefixtures("samples")
@@ -37,7 +37,7 @@ def test_a_set_is_run_under_two_settings_and_compared(
     page = open_tab(language, "/evaluation", width=width)
     make = page.get_by_role("button", name=label("sets_make", language))
     page.get_by_text(label("sets_new", language)).wait_for()
-    settled(page)
+    wait_until_idle(page)
     if not make.is_visible():
         page.get_by_text(label("sets_new", language)).click()
     page.locator(".st-key-set-name input").fill(f"samples {language}")
@@ -45,7 +45,7 @@ def test_a_set_is_run_under_two_settings_and_compared(
     page.get_by_text(questions.name).wait_for()
     make.click()
     expect(page.locator(".st-key-evaluation-set input")).to_have_value(re.compile(f"samples {language}"))
-    settled(page)
+    wait_until_idle(page)
     view(page, "runs", "run_classic", language)
     page.get_by_text(label("run_classic", language)).first.click()
     expect(page.get_by_text(label("run_count", language, questions=12, settings=2))).to_be_visible()

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import OpenTab, settled
+from tests.e2e.conftest import OpenTab, wait_until_idle
 
 BOTH = pytest.mark.parametrize("language", ["en", "zh"])
 
@@ -15,7 +15,7 @@ BOTH = pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.usefixtures("samples")
 def test_keys_lead_to_the_box_the_search_and_their_list(open_tab: OpenTab, language: Language) -> None:
     page = open_tab(language)
-    settled(page)
+    wait_until_idle(page)
     expect(page.locator("#skeleton")).to_be_hidden()
     page.locator("h1").first.click()
     page.keyboard.press("?")

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from rag.locales import label, say
 from rag.types import Notice
 from rag.ui.kit.browser import COOKIE
-from tests.e2e.conftest import OpenTab, ask, settled
+from tests.e2e.conftest import OpenTab, ask, wait_until_idle
 
 HANDSHAKE = {
     "Connection": "Upgrade",
@@ -76,11 +76,11 @@ def test_no_page_needs_what_the_policy_forbids_and_a_script_slipped_in_does_not_
     page.on("console", lambda message: said.append(message.text))
     for path in ("/add", "/library", "/search", "/settings", "/"):
         page.goto(address + path)
-        settled(page)
+        wait_until_idle(page)
         expect(page.get_by_test_id("stSidebar")).to_be_visible()
         assert violations(page) == [], path
     ask(page, "How long does a deleted file stay in the bilge?")
-    settled(page)
+    wait_until_idle(page)
     assert violations(page) == []
     assert [line for line in said if "Content Security Policy" in line] == []
 
@@ -94,7 +94,7 @@ def test_no_page_needs_what_the_policy_forbids_and_a_script_slipped_in_does_not_
 
 def test_the_id_of_a_browser_is_out_of_reach_of_scripts(open_tab: OpenTab) -> None:
     page = open_tab()
-    settled(page)
+    wait_until_idle(page)
     (cookie,) = (one for one in page.context.cookies() if one["name"] == COOKIE)
     assert cookie["httpOnly"] and cookie["sameSite"] == "Lax" and cookie["expires"] == -1
     assert COOKIE not in page.evaluate("document.cookie")
@@ -108,7 +108,7 @@ def test_an_address_makes_no_library_and_one_that_is_removed_comes_back(open_tab
     page.get_by_label(label("library_new_name", "en"), exact=True).last.fill("My Second Library")
     page.get_by_role("button", name=label("library_create", "en"), exact=True).click()
     page.wait_for_url("**/library?library=my-second-library")
-    settled(page)
+    wait_until_idle(page)
     expect(page.get_by_role("button", name=label("library_create", "en"), exact=True)).to_be_hidden()
     page.get_by_role("button", name=label("library_remove", "en"), exact=True).click()
     page.locator(".st-key-library-remove-go button").click()

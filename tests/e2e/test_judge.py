@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import OpenTab, choose_mode, settled, unfold
+from tests.e2e.conftest import OpenTab, choose_mode, open_expander, wait_until_idle
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer
 from tests.support.judge_model import JudgeModel
@@ -49,19 +49,19 @@ def story(language: Language) -> JudgeModel:
 
 def ask_judge(page: Page, question: str, language: Language) -> None:
     choose_mode(page, "judge", language)
-    settled(page)
+    wait_until_idle(page)
     box = page.get_by_test_id("stChatInputTextArea")
     box.fill(question)
     box.press("Enter")
     page.locator("[class*='st-key-actions-']").first.wait_for()
-    settled(page)
+    wait_until_idle(page)
 
 
 def open_summary(page: Page, key: str, seen: str, place: int = 0) -> None:
     """Open the expander with this key once the page has settled."""
-    settled(page)
-    unfold(page.locator(f"[class*='st-key-{key}-'] details").nth(place), page.locator(seen).first)
-    settled(page)
+    wait_until_idle(page)
+    open_expander(page.locator(f"[class*='st-key-{key}-'] details").nth(place), page.locator(seen).first)
+    wait_until_idle(page)
 
 
 def open_box(page: Page, number: int, width: int) -> None:
@@ -77,7 +77,7 @@ def open_box(page: Page, number: int, width: int) -> None:
             expect(inside).to_be_visible(timeout=10_000)
             break
     expect(inside).to_be_visible()
-    settled(page)
+    wait_until_idle(page)
 
 
 def fits(page: Page) -> bool:

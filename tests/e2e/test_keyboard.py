@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.conftest import ROOT, serve, settled
+from tests.e2e.conftest import ROOT, serve, wait_until_idle
 from tests.e2e.test_main_job import QUESTIONS
 from tests.support.page_server import PageServer
 
@@ -38,26 +38,26 @@ def test_the_whole_way_from_an_address_to_a_source(browser: Browser, tmp_path: P
 
 
 def _play(page: Page, address: str) -> None:
-    settled(page)
+    wait_until_idle(page)
     go_to(page, ".st-key-empty-add button")
     page.keyboard.press("Enter")
     page.locator("[class*='st-key-pasted-'] textarea").wait_for()
-    settled(page)
+    wait_until_idle(page)
     go_to(page, "[class*='st-key-pasted-'] textarea")
     page.keyboard.type(address)
     go_to(page, ".st-key-add-links button")
     page.keyboard.press("Enter")
     page.locator(".st-key-job-ask button").wait_for()
-    settled(page)
+    wait_until_idle(page)
     go_to(page, ".st-key-job-ask button")
     page.keyboard.press("Enter")
     page.get_by_test_id("stChatInputTextArea").wait_for()
-    settled(page)
+    wait_until_idle(page)
     go_to(page, "[data-testid=stChatInputTextArea]", "Shift+Tab")
     page.keyboard.type(QUESTION)
     page.keyboard.press("Enter")
     page.locator("[class*='st-key-actions-']").wait_for()
-    settled(page)
+    wait_until_idle(page)
     go_to(page, "[class*='st-key-answer-'] a[href$='-1']", "Shift+Tab")
     page.keyboard.press("Enter")
     panel = page.locator(".st-key-source-panel")

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Locator, expect
 from rag.conversations.trees import nodes_of
 from rag.locales import label
 from rag.ui.chat.diagrams import NARROW, WIDE, Layout, plan_diagram, tree_diagram
-from tests.e2e.conftest import LOCALES, OpenTab, ask, unfold
+from tests.e2e.conftest import LOCALES, OpenTab, ask, open_expander
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer, rules
 from tests.support.tree_rows import row
@@ -67,7 +67,7 @@ def test_what_the_model_was_given_is_read_line_by_line(open_tab: OpenTab) -> Non
         connect(page, server)
         ask(page, "How long does a deleted file stay in the bilge?")
         steps = page.locator("[class*='st-key-steps-']")
-        unfold(page.locator("[class*='st-key-how-'] details").first, steps.first)
+        open_expander(page.locator("[class*='st-key-how-'] details").first, steps.first)
         prompts = steps.get_by_text(label("trace_prompts", "en", names="")[:8])
         model = steps.get_by_text("temperature")
         expect(model).to_be_visible()

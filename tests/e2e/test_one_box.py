@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import OpenTab, settled
+from tests.e2e.conftest import OpenTab, wait_until_idle
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
@@ -48,11 +48,11 @@ TYPED: dict[Language, tuple[tuple[str, str, str], ...]] = {
 def say(page: Page, text: str, number: int) -> None:
     """Type and send `text`, and wait until turn `number` has ended."""
     box = page.get_by_test_id("stChatInputTextArea")
-    settled(page)
+    wait_until_idle(page)
     box.fill(text)
     box.press("Enter")
     expect(page.locator("[class*='st-key-actions-']")).to_have_count(number)
-    settled(page)
+    wait_until_idle(page)
 
 
 @pytest.mark.parametrize(("language", "model"), [("en", False), ("zh", True)])
@@ -73,7 +73,7 @@ def test_each_way_is_told_and_another_is_a_click_away(open_tab: OpenTab, languag
         if model:  # last, since the choice also applies to the next similar message
             page.locator("[class*='st-key-route-'] button:visible").last.click()
             expect(page.locator("[class*='st-key-actions-']")).to_have_count(len(TYPED[language]) + 1)
-            settled(page)
+            wait_until_idle(page)
             asked = page.locator("[class*='st-key-question-']").filter(has_text=TYPED[language][-1][1])
             expect(asked).to_have_count(2)
             expect(page.locator("[class*='st-key-route-']")).to_have_count(len(TYPED[language]))

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import FilePayload, Page, expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import OpenTab, settled
+from tests.e2e.conftest import OpenTab, wait_until_idle
 from tests.support.lighthouse import CHINESE, ENGLISH
 
 LOGIN = (
@@ -27,7 +27,7 @@ def add(page: Page, language: str, *files: FilePayload) -> None:
     """Upload files on the Add pages page, and wait for the end of the import."""
     page.get_by_role("tab", name=label("add_tab_files", language)).click()  # type: ignore[arg-type]
     uploader = page.locator("[class*='st-key-files-'] input[type=file]")
-    settled(page)
+    wait_until_idle(page)
     uploader.set_input_files(list(files))
     page.locator(".st-key-add-files button").click()
     page.locator(".st-key-job-ask button").wait_for(timeout=120_000)
@@ -42,7 +42,7 @@ def fits(page: Page) -> bool:
 def in_library(open_tab: OpenTab, language: str, name: str, width: int = 1280) -> Page:
     """Return the Add pages page of a new library, which is created with the button, as no address creates one."""
     maker = open_tab(language, "/library")
-    settled(maker)
+    wait_until_idle(maker)
     maker.get_by_role("button", name=label("library_new", language)).click()  # type: ignore[arg-type]
     maker.get_by_label(label("library_new_name", language), exact=True).last.fill(name)  # type: ignore[arg-type]
     maker.get_by_role("button", name=label("library_create", language), exact=True).click()  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from rag.locales import say
 from rag.types import Notice
-from tests.e2e.conftest import LOCALES, ROOT, browser_path, served_by, settled
+from tests.e2e.conftest import LOCALES, ROOT, browser_path, serve_with_process, wait_until_idle
 from tests.e2e.test_pages import add
 from tests.support.chat_protocol import Reply
 from tests.support.chat_server import ChatServer
@@ -89,7 +89,7 @@ def team(tmp_path: Path, postgres_url: str) -> Iterator[Team]:
             secrets = tmp_path / name / ".streamlit" / "secrets.toml"
             secrets.parent.mkdir(parents=True)
             secrets.write_text(provider.secrets(f"http://{bind}", SECRET))
-            address, apps[name] = stack.enter_context(served_by(tmp_path / name, **settings))
+            address, apps[name] = stack.enter_context(serve_with_process(tmp_path / name, **settings))
             addresses.append(address)
         yield Team(stack.enter_context(proxy(bind, *addresses)), apps)
 
@@ -107,7 +107,7 @@ def test_what_an_app_had_is_with_the_other_when_it_is_killed(team: Team, browser
     page.goto(f"{team.address}/add")
     add(page, "en", {"name": "ferries.md", "mimeType": "text/markdown", "buffer": PAGE.encode()})
     page.goto(team.address)
-    settled(page)
+    wait_until_idle(page)
     box = page.get_by_test_id("stChatInputTextArea")
     box.fill("How long does the ferry to Sark take?")
     box.press("Enter")

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import OpenTab, choose_mode, settled, unfold
+from tests.e2e.conftest import OpenTab, choose_mode, open_expander, wait_until_idle
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer, rules
 
@@ -21,11 +21,11 @@ def test_the_plan_is_changed_carried_out_and_kept(open_tab: OpenTab) -> None:
         connect(page, server, language)
         page.set_viewport_size({"width": 390, "height": 900})
         choose_mode(page, "research", language)
-        settled(page)
+        wait_until_idle(page)
         page.get_by_role("button", name=label("options", language)).click()
         page.get_by_text(label("option_approve", language)).click()
         page.keyboard.press("Escape")
-        settled(page)
+        wait_until_idle(page)
         box = page.get_by_test_id("stChatInputTextArea")
         box.fill(QUESTION)
         box.press("Enter")
@@ -38,7 +38,7 @@ def test_the_plan_is_changed_carried_out_and_kept(open_tab: OpenTab) -> None:
         told = label("research_gaps", language)
         expect(page.get_by_text(told)).to_be_visible()
         plan = page.locator("[class*='st-key-plan-']")
-        unfold(page.locator("[class*='st-key-how-'] details").first, plan.locator("img"))
+        open_expander(page.locator("[class*='st-key-how-'] details").first, plan.locator("img"))
         expect(plan.get_by_text(label("research_status_skipped", language))).to_be_visible()
         expect(plan.get_by_text(label("research_by_person", language))).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

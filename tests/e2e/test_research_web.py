@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import LOCALES, choose_mode, serve, settled
+from tests.e2e.conftest import LOCALES, choose_mode, serve, wait_until_idle
 from tests.support.page_server import PageServer
 
 QUESTION, ANSWER = "Who is the keeper of the Kalvik lantern?", "Ingrid Solheim"
@@ -23,7 +23,7 @@ PAGE = (
 def _send(page: Page, question: str) -> None:
     box = page.get_by_test_id("stChatInputTextArea")
     box.wait_for()
-    settled(page)
+    wait_until_idle(page)
     box.fill(question)
     box.press("Enter")
 

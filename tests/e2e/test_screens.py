@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rag.locales import label
-from tests.e2e.conftest import OpenTab, ask, settled
+from tests.e2e.conftest import OpenTab, ask, wait_until_idle
 from tests.e2e.test_hostile_answers import connect
 from tests.e2e.test_main_job import QUESTIONS
 from tests.support.chat_protocol import Reply, Request
@@ -32,13 +32,13 @@ def test_by_keyboard_alone_a_question_is_asked_and_its_sources_are_read_beside_i
     page = open_tab("en")
     box = page.get_by_test_id("stChatInputTextArea")
     box.wait_for()
-    settled(page)
+    wait_until_idle(page)
     while not page.evaluate("document.activeElement.dataset.testid === 'stChatInputTextArea'"):
         page.keyboard.press("Shift+Tab")
     page.keyboard.type("Where do deleted files go and for how long?")
     page.keyboard.press("Enter")
     page.locator("[class*='st-key-actions-']").wait_for()
-    settled(page)
+    wait_until_idle(page)
     marks = page.locator("[class*='st-key-answer-'] a[href^='#source-']")
     panel = page.locator(".st-key-source-panel")
     while not page.evaluate("document.activeElement.matches('[class*=st-key-answer-] a[href$=\"-1\"]')"):

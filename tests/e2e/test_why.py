@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import OpenTab, ask, unfold
+from tests.e2e.conftest import OpenTab, ask, open_expander
 from tests.e2e.test_main_job import QUESTIONS
 
 pytestmark = pytest.mark.usefixtures("samples")
@@ -23,7 +23,7 @@ def test_an_answer_tells_why_its_passages_are_there_on_a_narrow_screen_too(open_
     page = open_tab(language)
     ask(page, QUESTIONS[language][0])
     tab = page.get_by_role("tab", name=label("why_title", language))
-    unfold(page.locator("[class*='st-key-how-'] details"), tab)
+    open_expander(page.locator("[class*='st-key-how-'] details"), tab)
     tab.click()
     tables = page.locator("[class*='st-key-candidates-'] table")
     expect(tables).to_have_count(2)

@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def database(place: Path | str) -> Iterator[Database]:
-    opened = Database(place)
+def database(database_location: Path | str) -> Iterator[Database]:
+    opened = Database(database_location)
     yield opened
     opened.close()
 

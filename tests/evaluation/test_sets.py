@@ -23,8 +23,8 @@ QUOTE = "The harbour bridge was opened to traffic in the spring of 1932."
 
 
 @pytest.fixture
-def sets(place: Path | str) -> Iterator[Sets]:
-    database = Database(place)
+def sets(database_location: Path | str) -> Iterator[Sets]:
+    database = Database(database_location)
     yield Sets(database)
     database.close()
 
@@ -187,8 +187,8 @@ def test_what_is_shown_of_a_set_is_a_part_in_order(sets: Sets) -> None:
     assert (found.drafts, found.moved, found.lost) == (1, 0, 1)
 
 
-def test_sets_are_their_owners(place: Path | str) -> None:
-    database = Database(place)
+def test_sets_are_their_owners(database_location: Path | str) -> None:
+    database = Database(database_location)
     ann, bob, everybody = Sets(database, "ann"), Sets(database, "bob"), Sets(database, None)
     hers, his = ann.create("main", "mine"), bob.create("main", "mine")
     assert hers != his and ann.create("main", "mine") == hers

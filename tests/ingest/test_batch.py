@@ -14,7 +14,7 @@ from tests.support.page_server import PageServer, Reply, generated_page
 
 
 @pytest.fixture(autouse=True)
-def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def fast_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag.ingest.readahead._DELAYS", (0.01, 0.02))
 
 

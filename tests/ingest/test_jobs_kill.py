@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.killing import ImportProcess, expected, fates, items, stored, timed_run
+from tests.support.import_process import ImportProcess, expected_outcomes, items, outcomes_by_path, stored, timed_run
 from tests.support.site_server import SiteServer
 
 PAGES = 40
@@ -32,10 +32,10 @@ def test_a_killed_import_ends_as_one_that_was_not(tmp_path: Path) -> None:
         found = items(tmp_path / "killed")
         assert killed >= 3
         assert 0 < progress[0] < progress[2] < len(found)
-        assert fates(found, site) == expected(site)
+        assert outcomes_by_path(found, site) == expected_outcomes(site)
         assert len({item.url for item in found}) == len(found)
         assert all(item.result is not None for item in found)
     after = stored(tmp_path / "killed")
     assert len(after.pages) == after.page_records == len(site.paths("page"))
-    assert after.loose == 0
+    assert after.orphaned_chunks == 0
     assert after == whole

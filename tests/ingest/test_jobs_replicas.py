@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.killing import ImportProcess, expected, fates, items, stored, timed_run
+from tests.support.import_process import ImportProcess, expected_outcomes, items, outcomes_by_path, stored, timed_run
 from tests.support.qdrant_server import QdrantServer
 from tests.support.site_server import SiteServer
 
@@ -33,23 +33,23 @@ def test_three_workers_that_die_and_stall_import_what_one_does(
             return stack.enter_context(ImportProcess(tmp_path, site, server.url, postgres_url, LEASE))
 
         first = begin()
-        first.begins()
+        first.wait_for_first_page()
         workers = [begin(), begin()]
-        first.stop()  # it owns the job, and wakes up after another process has taken it
+        first.suspend()  # it owns the job, and wakes up after another process has taken it
         threading.Event().wait(2 * LEASE)
-        first.go_on()
+        first.resume()
         for worker in workers:
             worker.kill_after(chance.uniform(0.2, 0.8), starting=True)
             begin()
         last = begin()
-        last.begins()
-        last.ends()
+        last.wait_for_first_page()
+        last.wait_until_done()
         found = items(tmp_path, postgres_url)
         assert all(item.result is not None for item in found)
         assert len({item.url for item in found}) == len(found)
-        assert fates(found, site) == expected(site)
+        assert outcomes_by_path(found, site) == expected_outcomes(site)
         later = time.time() + 3600  # dead processes' leftovers are swept once they are old enough
         monkeypatch.setattr("rag.store.qdrant.library.time", SimpleNamespace(time=lambda: later))
         after = stored(tmp_path, server.url)
-        assert after.loose == 0 and after.page_records == len(site.paths("page"))
+        assert after.orphaned_chunks == 0 and after.page_records == len(site.paths("page"))
         assert after == stored(tmp_path / "whole")

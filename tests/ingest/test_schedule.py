@@ -161,9 +161,9 @@ def test_hours_have_bounds(schedules: Schedules, hours: int) -> None:
         schedules.set("main", every_hours=hours)
 
 
-def test_five_replicas_start_it_once(place: Path | str, clock: Clock) -> None:
+def test_five_replicas_start_it_once(database_location: Path | str, clock: Clock) -> None:
     with ExitStack() as stack:
-        databases = [stack.enter_context(closing(Database(place))) for _ in range(5)]
+        databases = [stack.enter_context(closing(Database(database_location))) for _ in range(5)]
         replicas = [Schedules(one, Recorder(one), clock) for one in databases]
         replicas[0].set("main", every_hours=24)
         clock.pass_hours(25)

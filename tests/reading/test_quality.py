@@ -16,8 +16,8 @@ from rag.reading.interstitials import INTERSTITIALS as KINDS
 from rag.reading.parser import ExtractedDocument
 from rag.reading.quality import check_quality, find_mojibake, find_signals, match_interstitial
 from rag.types import Notice
+from tests.support.gate_pages import CONTENT, GATE_PAGES, RARE_GATE_PAGES
 from tests.support.page_server import ARTICLE, CHINESE
-from tests.support.walls import CONTENT, MORE_WALLS, WALLS
 
 URL = "https://example.com/page"
 ROUND = '<nav><a href="/">Home</a> <a href="/b">Blog</a></nav>{}<footer><a href="/p">Privacy</a></footer>'
@@ -41,7 +41,7 @@ def text_page(text: str, *signals: str) -> ExtractedDocument:
     return ExtractedDocument("A title", "en", "", "", text, signals=signals)
 
 
-@pytest.mark.parametrize(("code", "title", "body"), WALLS, ids=[f"{row[0]}-{row[1][:20]}" for row in WALLS])
+@pytest.mark.parametrize(("code", "title", "body"), GATE_PAGES, ids=[f"{row[0]}-{row[1][:20]}" for row in GATE_PAGES])
 def test_walls_are_held(code: str, title: str, body: str) -> None:
     try:
         found = verdict(title, body)
@@ -56,13 +56,13 @@ def test_walls_are_held(code: str, title: str, body: str) -> None:
 
 def test_nearly_all_walls_of_unusual_words_are_held() -> None:
     missed = []
-    for _, title, body in MORE_WALLS:
+    for _, title, body in RARE_GATE_PAGES:
         try:
             if verdict(title, body) is None:
                 missed.append(body)
         except IngestError as error:
             assert error.code == "empty"
-    assert len(missed) <= 0.1 * len(MORE_WALLS), missed
+    assert len(missed) <= 0.1 * len(RARE_GATE_PAGES), missed
 
 
 @pytest.mark.parametrize(("title", "body"), CONTENT, ids=[row[0] for row in CONTENT])

@@ -42,8 +42,8 @@ def library(folder: Path) -> Iterator[Library]:
 
 
 @pytest.fixture
-def database(place: Path | str) -> Iterator[Database]:
+def database(database_location: Path | str) -> Iterator[Database]:
     """Yield a database with empty tables, in SQLite and in Postgres."""
-    database = Database(place)
+    database = Database(database_location)
     yield database
     database.close()

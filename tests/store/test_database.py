@@ -40,8 +40,8 @@ def columns(place: Path | str) -> dict[str, set[str]]:
     return found
 
 
-def test_every_table_has_library_and_owner(database: Database, place: Path | str) -> None:
-    tables = columns(place)
+def test_every_table_has_library_and_owner(database: Database, database_location: Path | str) -> None:
+    tables = columns(database_location)
     assert {"jobs", "job_items", "schedules", "conversations", "turns", "feedback"} <= set(tables)
     neither = {"library", "owner"}
     everybodys = {"summaries": {"owner"}, "pagelight_version": neither, "host_slots": neither}
@@ -64,11 +64,11 @@ def test_the_file_keeps_a_log_and_a_version(tmp_path: Path) -> None:
     file.close()
 
 
-def test_everything_is_there_after_reopening(place: Path | str) -> None:
-    database = Database(place)
+def test_everything_is_there_after_reopening(database_location: Path | str) -> None:
+    database = Database(database_location)
     job_id = database.jobs.create("main", "", [NewItem("a")])
     database.close()
-    again = Database(place)
+    again = Database(database_location)
     assert again.jobs.job(job_id) is not None
     again.close()
 
@@ -122,14 +122,14 @@ def test_six_processes_may_open_an_empty_database_at_once(tmp_path: Path, postgr
     with ExitStack() as stack:
         places: list[Path | str] = [tmp_path / f"{number}.db" for number in range(20)]
         places += [stack.enter_context(postgres.empty_database(postgres_server)) for _ in range(20)]
-        assert postgres.opened_at_once(places, processes=6) == [0] * 6
+        assert postgres.open_at_once(places, processes=6) == [0] * 6
         for place in places:
             database = Database(place)
             assert len(database.jobs.jobs("main")) == 6
             database.close()
 
 
-def test_tables_of_the_version_before_are_changed(database: Database, place: Path | str) -> None:
+def test_tables_of_the_version_before_are_changed(database: Database, database_location: Path | str) -> None:
     job_id = database.jobs.create("main", "li", [NewItem("a")])
     with database.transaction() as db:
         for table in ("host_slots", "grants", "audit_log"):
@@ -139,9 +139,9 @@ def test_tables_of_the_version_before_are_changed(database: Database, place: Pat
         db.execute("DROP INDEX conversations_by_link")
         db.execute("ALTER TABLE conversations DROP COLUMN link")
     database.close()
-    _set_version(place, 12)
+    _set_version(database_location, 12)
     for _ in range(2):
-        database = Database(place)
+        database = Database(database_location)
         assert [job.id for job in database.jobs.jobs("main")] == [job_id]
         assert database.hosts.acquire("a:80", 9, 0.0) is not None
         assert database.jobs.acquire_leases("a", bool) == {job_id: 1}
@@ -160,12 +160,12 @@ def _set_version(place: Path | str, version: int) -> None:
 
 @pytest.mark.parametrize(("version", "said"), [(VERSION + 1, "newer version"), (11, "older version")])
 def test_a_database_of_another_version_is_left_alone(
-    database: Database, place: Path | str, version: int, said: str
+    database: Database, database_location: Path | str, version: int, said: str
 ) -> None:
     database.close()
-    _set_version(place, version)
+    _set_version(database_location, version)
     with pytest.raises(StoreError, match=said):
-        Database(place)
+        Database(database_location)
 
 
 def test_a_file_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:

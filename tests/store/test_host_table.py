@@ -53,9 +53,9 @@ URL = "http://a.example/"
 
 
 @pytest.fixture
-def databases(place: Path | str) -> Iterator[list[Database]]:
+def databases(database_location: Path | str) -> Iterator[list[Database]]:
     with ExitStack() as stack:
-        yield [stack.enter_context(closing(Database(place))) for _ in range(2)]
+        yield [stack.enter_context(closing(Database(database_location))) for _ in range(2)]
 
 
 def test_they_keep_one_limit_together(databases: list[Database]) -> None:

@@ -18,7 +18,7 @@ from rag.store.qdrant.records import LIBRARIES, LibraryInfo, library_id, match
 from rag.store.qdrant.transfer import open_import
 from rag.store.values import Audit, Filters
 from tests.store.support import DIMENSION, MODEL, Draft, draft
-from tests.support.stepping import Shared, Writer
+from tests.support.stepping import SteppedClient, Writer
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
 
@@ -35,7 +35,7 @@ class Place:
         self._pages = count()
 
     def _process(self) -> Library:
-        return open_library(cast(QdrantClient, Shared(self.memory)), "main", MODEL, DIMENSION)
+        return open_library(cast(QdrantClient, SteppedClient(self.memory)), "main", MODEL, DIMENSION)
 
     def page(self, *stored: int) -> list[Draft]:
         """Return three texts of a page that no other case has, some of them stored."""
@@ -74,8 +74,8 @@ class Place:
             assert data["active"] == (data["url_hash"] not in left_out)
 
 
-def shared(library: Library) -> Shared:
-    return cast(Shared, library.client)
+def shared(library: Library) -> SteppedClient:
+    return cast(SteppedClient, library.client)
 
 
 def sweep_now(library: Library) -> None:

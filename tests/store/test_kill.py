@@ -13,7 +13,7 @@ import pytest
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.versions import MAX_VERSIONS
 from tests.store.support import draft, open_edge
-from tests.support.killed import begun
+from tests.support.forked_process import start_process
 
 PAGES = 6
 KILLS = 10
@@ -35,7 +35,7 @@ def run_and_kill(folder: Path, start: int, commits: int, seconds: float) -> dict
 
     It waits for commits, so that a busy machine does not kill the child before it has begun.
     """
-    child, told = begun(commit_in_a_loop, folder, start)
+    child, told = start_process(commit_in_a_loop, folder, start)
     assert told.recv() == "ready"
     reports = [told.recv() for _ in range(commits)]
     time.sleep(seconds)

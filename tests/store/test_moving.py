@@ -19,7 +19,7 @@ from rag.store.qdrant.records import chunks_collections
 from rag.store.qdrant.registry import check_present
 from rag.types import Passage
 from tests.store.support import DIMENSION, MODEL, HashEmbeddings, draft, open_edge
-from tests.support.killed import begun
+from tests.support.forked_process import start_process
 
 OTHER = "another"
 
@@ -200,7 +200,7 @@ def test_a_killed_move_loses_nothing(folder: Path) -> None:
         draft(f"p{number}").commit(library)
     before = shown(library)
     client.close()
-    child, told = begun(move_slowly, folder)
+    child, told = start_process(move_slowly, folder)
     while (said := told.recv())[0] < 128:
         assert said[1] == 600
     child.kill()

@@ -20,7 +20,7 @@ import psycopg
 from rag.store.sql.database import Database
 
 _MEMORY = Path("/dev/shm")
-_PATIENCE = 120.0
+_TIMEOUT = 120.0
 _OPTIONS = "-F -c listen_addresses='' -c shared_buffers=32MB -c max_connections=200 -c autovacuum=off -k "
 
 
@@ -73,7 +73,7 @@ def template(at: str) -> Iterator[str]:
         yield urlsplit(url).path[1:]
 
 
-def opened_at_once(places: Sequence[Path | str], processes: int) -> list[int | None]:
+def open_at_once(places: Sequence[Path | str], processes: int) -> list[int | None]:
     """Open each of the databases in all processes at the same time, and add a job; return their exit codes."""
     context = get_context("spawn")
     together = context.Barrier(processes)
@@ -81,14 +81,14 @@ def opened_at_once(places: Sequence[Path | str], processes: int) -> list[int | N
     for child in children:
         child.start()
     for child in children:
-        child.join(_PATIENCE)
+        child.join(_TIMEOUT)
     return [child.exitcode for child in children]
 
 
 def _open(places: Sequence[Path | str], together: Barrier) -> None:
     try:
         for place in places:
-            together.wait(_PATIENCE)
+            together.wait(_TIMEOUT)
             with closing(Database(place)) as database:
                 database.jobs.create("main", "")
     except BaseException:

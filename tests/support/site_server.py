@@ -3,7 +3,7 @@
     with SiteServer(pages=300, delay=0.15) as site:
         fetcher = Fetcher([site.pair], deadline=2.0)
         … import site.url("/") …
-        assert fates == site.expected          # path with its query -> Fate
+        assert outcomes == site.expected       # path with its query -> Outcome
         assert site.most_open <= 2
 
 The home page links to sections, a section to its articles and to the next section. Some articles return
@@ -21,14 +21,15 @@ import select
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal, Self
 
-Fate = Literal["page", "duplicate", "error", "timeout", "loop"]
+Outcome = Literal["page", "duplicate", "error", "timeout", "loop"]
+OUTCOME_BY_ERROR: Mapping[str, Outcome] = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
 
 _HTML = "text/html; charset=utf-8"
 _XML = "application/xml"
@@ -59,10 +60,10 @@ class SiteServer:
         self.delay = delay
         self.requests: list[tuple[str, dict[str, str]]] = []
         self.connections = 0
-        self.most_open = 0
+        self.max_open = 0
         self.not_modified = 0
         self.bytes_sent = 0
-        self.expected: dict[str, Fate] = {}
+        self.expected: dict[str, Outcome] = {}
         self.closing = threading.Event()
         self._versions: Counter[int] = Counter()
         self._open = 0
@@ -100,15 +101,15 @@ class SiteServer:
         with self._lock:
             return Counter(path for path, _ in self.requests)
 
-    def paths(self, *fates: Fate) -> list[str]:
-        """Return the paths with one of `fates`, in the order of the site."""
-        return [path for path, fate in self.expected.items() if fate in fates]
+    def paths(self, *outcomes: Outcome) -> list[str]:
+        """Return the paths with one of `outcomes`, in the order of the site."""
+        return [path for path, outcome in self.expected.items() if outcome in outcomes]
 
-    def forget(self) -> None:
+    def reset_counters(self) -> None:
         """Reset all counters."""
         with self._lock:
             self.requests.clear()
-            self.connections = self.most_open = self.not_modified = self.bytes_sent = 0
+            self.connections = self.max_open = self.not_modified = self.bytes_sent = 0
 
     def change(self, paths: Iterable[str]) -> None:
         """Give these articles a new sentence in one of their paragraphs."""
@@ -125,8 +126,8 @@ class SiteServer:
         self.expected = dict.fromkeys(["/", *self._sections, *paths], "page")
         # Each fault and each second address gets a different page.
         chosen = iter(paths[3 :: max(1, (articles - 3) // (6 * each))])
-        self._faults: dict[str, Fate] = {
-            next(chosen): fate for fate in ("error", "timeout", "loop") for _ in range(each)
+        self._faults: dict[str, Outcome] = {
+            next(chosen): outcome for outcome in ("error", "timeout", "loop") for _ in range(each)
         }
         self.expected.update(self._faults)
         self._copies: dict[str, str] = {}
@@ -214,7 +215,7 @@ class SiteServer:
         with self._lock:
             self.requests.append((path, headers))
             self._open += 1
-            self.most_open = max(self.most_open, self._open - sum(map(_is_gone, self._hanging)))
+            self.max_open = max(self.max_open, self._open - sum(map(_is_gone, self._hanging)))
         try:
             yield
         finally:
@@ -232,6 +233,11 @@ class SiteServer:
 
 
 _NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+
+def merge_duplicates(outcomes: Mapping[str, str]) -> dict[str, str]:
+    """Replace pages and duplicates by "read", since it is random which of a page's addresses comes first."""
+    return {path: "read" if one in ("page", "duplicate") else one for path, one in outcomes.items()}
 
 
 def _sentence(generator: random.Random) -> str:

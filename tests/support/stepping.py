@@ -14,11 +14,11 @@ _WRITES = frozenset(["upsert", "set_payload", "delete", "batch_update_points"])
 _SECONDS = 30.0
 
 
-class Stopped(BaseException):
+class SimulatedCrash(BaseException):
     """The simulated end of a process before a call, which never happens."""
 
 
-class Shared:
+class SteppedClient:
     """A client of a database that others also write; `before` gets the name of each call beforehand.
 
     `log` has the writes so far, to be repeated: a network may deliver one late, or twice.
@@ -52,7 +52,7 @@ class Shared:
 class Writer:
     """A thread that runs `work` and waits before each call of `client` for `step` or `finish`."""
 
-    def __init__(self, client: Shared, work: Callable[[], Any]) -> None:
+    def __init__(self, client: SteppedClient, work: Callable[[], Any]) -> None:
         client.before = self._wait
         self.error: BaseException | None = None
         self.done = False
@@ -70,7 +70,7 @@ class Writer:
             if self.done:
                 return made
             self._go.release()
-            assert self._there.acquire(timeout=_SECONDS), "the writer does not go on"
+            assert self._there.acquire(timeout=_SECONDS), "the writer made no call"
         return count
 
     def finish(self) -> int:
@@ -78,7 +78,7 @@ class Writer:
         made = 0
         while not self.done:
             made += self.step()
-        if self.error is not None and not isinstance(self.error, Stopped):
+        if self.error is not None and not isinstance(self.error, SimulatedCrash):
             raise self.error
         return made
 
@@ -101,4 +101,4 @@ class Writer:
         self._there.release()
         self._go.acquire()
         if self._stopped:
-            raise Stopped
+            raise SimulatedCrash

@@ -23,8 +23,8 @@ from rag.store.sql.database import Database
 from rag.types import Answer
 from tests.support.answering import FakeRetriever, passage
 from tests.support.chat_server import ChatServer
+from tests.support.forked_process import run_and_kill
 from tests.support.judge_model import BORN, FOUNDED, OTHER, PAGES, WHOLE, JudgeModel
-from tests.support.killed import killed
 from tests.support.quoting import make_quoter
 
 QUOTER = make_quoter()
@@ -94,7 +94,7 @@ STEPS = [("enter", 1), *((node, times) for node in ("pick", "search", "judge", "
 def test_killed_at_any_step_it_comes_to_the_same_tree(
     tmp_path: Path, server: ChatServer, node: str, times: int
 ) -> None:
-    (turn_id,) = killed(run_until, tmp_path, server.port, node, times)
+    (turn_id,) = run_and_kill(run_until, tmp_path, server.port, node, times)
     process = Process(tmp_path, server.port)
     try:
         until = time.monotonic() + 60

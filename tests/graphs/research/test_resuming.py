@@ -22,7 +22,7 @@ from rag.store.sql.database import Database
 from rag.types import Answer
 from tests.support.answering import BRIDGE, VOLCANO, FakeRetriever, passage
 from tests.support.chat_server import ChatServer
-from tests.support.killed import killed
+from tests.support.forked_process import run_and_kill
 from tests.support.quoting import make_quoter
 from tests.support.research_model import ResearchModel, step
 
@@ -84,7 +84,7 @@ def run_until(folder: Path, port: int, node: str, times: int) -> list[str]:
 def test_killed_at_any_step_it_comes_to_the_same_report(
     tmp_path: Path, server: ChatServer, node: str, times: int
 ) -> None:
-    turn_id, *searched = killed(run_until, tmp_path, server.port, node, times)
+    turn_id, *searched = run_and_kill(run_until, tmp_path, server.port, node, times)
     process = Process(tmp_path, server)
     try:
         turn = _cut_off(process, turn_id)

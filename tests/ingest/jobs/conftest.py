@@ -67,7 +67,7 @@ def jobs(make_jobs: MakeJobs) -> Jobs:
 
 
 @pytest.fixture(autouse=True)
-def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def fast_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry transient failures almost immediately."""
     monkeypatch.setattr("rag.ingest.readahead._DELAYS", (0.01, 0.02))
     monkeypatch.setattr("rag.ingest.readahead.MAX_DELAY", 0.05)
@@ -78,7 +78,9 @@ def records(count: int, text: str = "Text of page {n}, which no other page has: 
     return list(record_sources(map(json.dumps, rows), "pages.jsonl"))
 
 
-def finished(jobs: Jobs, job_id: str, until: Callable[[JobView], bool] = lambda job: job.state != "running") -> JobView:
+def wait_for_job(
+    jobs: Jobs, job_id: str, until: Callable[[JobView], bool] = lambda job: job.state != "running"
+) -> JobView:
     """Wait until the job has ended, or `until` is true of it; return it."""
     end = time.monotonic() + 60
     while not until(job := jobs.job(job_id)):

@@ -17,7 +17,7 @@ from rag.reading.parser import Parser
 from rag.store.qdrant.client import Server, unavailable_since
 from rag.store.qdrant.library import open_library
 from rag.web.fetch import Fetcher
-from tests.ingest.jobs.conftest import MakeJobs, finished, records
+from tests.ingest.jobs.conftest import MakeJobs, records, wait_for_job
 from tests.support.hashed_model import HashedModel
 from tests.support.qdrant_server import QdrantServer
 
@@ -67,7 +67,7 @@ def test_a_job_waits_for_its_database_and_survives_a_restart_meanwhile(
     assert left.state == "running"
     assert "failed" not in left.counts
     server.start()
-    whole = finished(again, job_id)
+    whole = wait_for_job(again, job_id)
     assert whole.counts == {"added": 40}
     assert unavailable_since(client) is None
     assert open_library(client, "main", model.name, model.dimension).page_count() >= 40

@@ -17,7 +17,7 @@ from rag.reading.parser import READING_VERSION
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Job, NewItem
 from rag.types import IngestResult
-from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, records, statuses
+from tests.ingest.jobs.conftest import MakeJobs, reasons, records, statuses, wait_for_job
 from tests.support.page_server import PageServer, Reply, generated_page
 
 
@@ -36,7 +36,7 @@ class Stuck:
 
 def test_a_job_runs_to_its_end(jobs: Jobs) -> None:
     sources = [*records(3), *file_sources("note.md", b"# Note\n\nA note."), web_source("http://10.0.0.1/")]
-    job = finished(jobs, jobs.submit(sources, library="main"))
+    job = wait_for_job(jobs, jobs.submit(sources, library="main"))
     assert job.state == "done"
     assert statuses(job) == ["added"] * 4 + ["failed"]
     assert (job.done, job.total, job.counts) == (5, 5, {"added": 4, "failed": 1})
@@ -68,23 +68,23 @@ def test_a_person_has_so_many_jobs_and_another_has_theirs(make_jobs: MakeJobs, i
 
 def test_given_twice_it_is_taken_once(jobs: Jobs, page_server: PageServer) -> None:
     url = page_server.url("/article")
-    job = finished(jobs, jobs.submit([web_source(url), web_source(url + "#top")], library="main"))
+    job = wait_for_job(jobs, jobs.submit([web_source(url), web_source(url + "#top")], library="main"))
     assert reasons(job) == ["page_added", "same_address"]
     assert page_server.count("/article") == 1
 
 
 def test_a_known_page_is_fetched_again_only_by_force(jobs: Jobs, page_server: PageServer) -> None:
     source = [web_source(page_server.url("/article"))]
-    finished(jobs, jobs.submit(source, library="main"))
-    assert reasons(finished(jobs, jobs.submit(source, library="main"))) == ["already_here"]
+    wait_for_job(jobs, jobs.submit(source, library="main"))
+    assert reasons(wait_for_job(jobs, jobs.submit(source, library="main"))) == ["already_here"]
     assert page_server.count("/article") == 1
-    assert statuses(finished(jobs, jobs.submit(source, library="main", force=True))) == ["unchanged"]
+    assert statuses(wait_for_job(jobs, jobs.submit(source, library="main", force=True))) == ["unchanged"]
     assert page_server.count("/article") == 2
 
 
 def test_what_a_source_held_is_forgotten_once_it_is_in(jobs: Jobs, database: Database) -> None:
     job_id = jobs.submit(file_sources("note.md", b"# Note\n\nA note."), library="main")
-    finished(jobs, job_id)
+    wait_for_job(jobs, job_id)
     assert database.items.payload(job_id, 0) is None
 
 
@@ -93,7 +93,7 @@ def test_a_restart_goes_on_where_it_was(make_jobs: MakeJobs, database: Database,
     job_id = make_jobs(stuck).submit(records(3), library="main")
     stuck.asked.wait(60)
     first.resume()
-    assert statuses(finished(first, job_id)) == ["added"] * 3
+    assert statuses(wait_for_job(first, job_id)) == ["added"] * 3
     stuck.go.set()
 
 
@@ -104,7 +104,7 @@ def test_pages_under_way_at_the_end_of_a_process_are_begun_again(make_jobs: Make
     database.items.set_stage(job_id, 0, "embedding")
     jobs = make_jobs()
     jobs.start()
-    job = finished(jobs, job_id)
+    job = wait_for_job(jobs, job_id)
     assert (statuses(job), job.items[0].attempts) == (["added"], 2)
 
 
@@ -114,13 +114,13 @@ def test_a_page_that_was_in_before_the_kill_counts_as_added(
     first = make_jobs()
     url = page_server.url("/article")
     job_id = first.submit([web_source(url)], library="main")
-    finished(first, job_id)
+    wait_for_job(first, job_id)
     with database.transaction() as db:  # the state if the process ends between the two writes
         db.execute("UPDATE job_items SET result = NULL, status = '', stage = 'storing', payload = ?", (_web(url),))
         db.execute("UPDATE jobs SET state = 'running'")
     again = make_jobs()
     again.start()
-    job = finished(again, job_id)
+    job = wait_for_job(again, job_id)
     assert reasons(job) == ["page_added"]
     assert job.items[0].result is not None
     assert job.items[0].result.chunks > 0
@@ -140,11 +140,11 @@ def test_a_page_that_gave_way_is_gone_when_a_kill_came_before_its_removal(
     page_server.add("/article", body)
     twin = page_server.add("/amp/article", body.replace("</head>", f"{head}</head>"))
     first = make_jobs()
-    finished(first, first.submit([web_source(twin)], library="main"))
+    wait_for_job(first, first.submit([web_source(twin)], library="main"))
     with monkeypatch.context() as cut:
         cut.setattr(ingestor, "remove_twins", lambda page: None)
         job_id = first.submit([web_source(page)], library="main")
-        assert reasons(finished(first, job_id)) == ["canonical_first"]
+        assert reasons(wait_for_job(first, job_id)) == ["canonical_first"]
     assert ingestor.library.page_count() == 2
     with database.transaction() as db:
         db.execute(
@@ -153,7 +153,7 @@ def test_a_page_that_gave_way_is_gone_when_a_kill_came_before_its_removal(
         db.execute("UPDATE jobs SET state = 'running' WHERE id = ?", (job_id,))
     again = make_jobs()
     again.start()
-    assert reasons(finished(again, job_id)) == ["page_added"]
+    assert reasons(wait_for_job(again, job_id)) == ["page_added"]
     assert [one.url for one in ingestor.library.pages()] == [page]
 
 
@@ -166,7 +166,7 @@ def test_a_stopped_job_keeps_what_is_in(make_jobs: MakeJobs, ingestor: Ingestor)
     job = jobs.job(job_id)
     assert (job.state, set(statuses(job))) == ("cancelled", {"skipped"})
     stuck.go.set()
-    other = finished(jobs, jobs.submit(records(1), library="main"))
+    other = wait_for_job(jobs, jobs.submit(records(1), library="main"))
     assert statuses(other) == ["added"]
     assert ingestor.library.page_count() == 1
 
@@ -188,13 +188,13 @@ def test_a_paused_job_begins_nothing_until_it_is_resumed(
     stuck.asked.wait(60)
     jobs.pause(job_id)
     stuck.go.set()
-    finished(jobs, jobs.submit(records(4)[2:], library="main"))
+    wait_for_job(jobs, jobs.submit(records(4)[2:], library="main"))
     assert (jobs.job(job_id).state, statuses(jobs.job(job_id))) == ("paused", ["", ""])
     again = make_jobs()
     again.start()
     assert again.job(job_id).state == "paused"
     again.resume(job_id)
-    assert statuses(finished(again, job_id)) == ["added", "added"]
+    assert statuses(wait_for_job(again, job_id)) == ["added", "added"]
 
 
 @pytest.mark.parametrize(
@@ -231,11 +231,11 @@ def test_what_happens_to_a_job_between_look_and_write_stays(
 def test_a_page_that_failed_is_never_blocked(jobs: Jobs, page_server: PageServer) -> None:
     url = page_server.url("/later")
     job_id = jobs.submit([web_source(page_server.url("/article")), web_source(url)], library="main")
-    assert statuses(finished(jobs, job_id)) == ["added", "failed"]
+    assert statuses(wait_for_job(jobs, job_id)) == ["added", "failed"]
     page_server.add("/later", generated_page(7))
-    assert statuses(finished(jobs, jobs.submit([web_source(url + "?b=1")], library="main"))) == ["added"]
+    assert statuses(wait_for_job(jobs, jobs.submit([web_source(url + "?b=1")], library="main"))) == ["added"]
     assert jobs.retry_failed(job_id) == job_id
-    job = finished(jobs, job_id)
+    job = wait_for_job(jobs, job_id)
     assert [item.attempts for item in job.items] == [1, 2]
     assert "failed" not in job.counts
 
@@ -250,11 +250,11 @@ def test_a_file_that_failed_can_be_tried_again(make_jobs: MakeJobs, ingestor: In
 
     jobs = make_jobs(open_ingestor)
     job_id = jobs.submit(file_sources("note.md", b"# Note\n\nA note."), library="main")
-    job = finished(jobs, job_id)
+    job = wait_for_job(jobs, job_id)
     assert reasons(job) == ["package_missing"]
     assert job.notice is not None
     jobs.retry_failed(job_id)
-    job = finished(jobs, job_id)
+    job = wait_for_job(jobs, job_id)
     assert (statuses(job), job.notice) == (["added"], None)
 
 
@@ -263,17 +263,17 @@ def test_files_that_nothing_came_of_are_read_again_by_newer_rules(
 ) -> None:
     files = [("note.md", b"# Note\n\nA note of the harbour."), ("empty.md", b" \n"), ("torn.pdf", b"%PDF-1.4 torn")]
     job_id = jobs.submit_files(files, library="main")
-    assert sorted(statuses(finished(jobs, job_id))) == ["added", "failed", "failed"]
+    assert sorted(statuses(wait_for_job(jobs, job_id))) == ["added", "failed", "failed"]
     assert (jobs.count_unread_files("main"), jobs.reread_files("main")) == (0, [])
     monkeypatch.setattr(service, "READING_VERSION", READING_VERSION + 1)
     assert (jobs.count_unread_files("main"), jobs.count_unread_files("other")) == (2, 0)
     assert jobs.reread_files("main") == [job_id]
-    assert [item.attempts for item in finished(jobs, job_id).items] == [1, 2, 2]
+    assert [item.attempts for item in wait_for_job(jobs, job_id).items] == [1, 2, 2]
     assert jobs.count_unread_files("main") == 0
 
 
 def test_nothing_to_retry_leaves_the_job_as_it_is(jobs: Jobs) -> None:
-    job = finished(jobs, jobs.submit(records(1), library="main"))
+    job = wait_for_job(jobs, jobs.submit(records(1), library="main"))
     jobs.retry_failed(job.id)
     assert jobs.job(job.id).finished_at == job.finished_at
 
@@ -284,7 +284,7 @@ BROKEN = "武汉长江大桥于一九五五年九月动工，一九五七年十�
 def held_job(jobs: Jobs, page_server: PageServer) -> str:
     url = page_server.add("/broken", f"<html><head><title>Menu</title></head><body><p>{BROKEN * 8}</p></body></html>")
     job_id = jobs.submit([web_source(url)], library="main")
-    (item,) = finished(jobs, job_id).items
+    (item,) = wait_for_job(jobs, job_id).items
     assert item.result is not None
     assert (item.result.status, item.result.reason) == ("held", "gate_mojibake")
     assert "add_anyway" in item.result.choices
@@ -294,7 +294,7 @@ def held_job(jobs: Jobs, page_server: PageServer) -> str:
 def test_a_page_that_was_held_back_can_be_added_anyway(jobs: Jobs, page_server: PageServer) -> None:
     job_id = held_job(jobs, page_server)
     jobs.decide(job_id, 0, "add_anyway")
-    job = finished(jobs, job_id)
+    job = wait_for_job(jobs, job_id)
     assert (job.state, statuses(job), job.items[0].decision) == ("done", ["added"], "add_anyway")
     with pytest.raises(StoreError, match="No longer possible"):
         jobs.decide(job_id, 0, "add_anyway")
@@ -320,15 +320,15 @@ def test_a_duplicate_can_be_kept_beside_the_other(jobs: Jobs, page_server: PageS
     urls = [page_server.add(path, generated_page(5)) for path in ("/one", "/two")]
     for url in urls:
         job_id = jobs.submit([web_source(url)], library="main")
-        job = finished(jobs, job_id)
+        job = wait_for_job(jobs, job_id)
     assert reasons(job) == ["same_text"]
     jobs.decide(job_id, 0, "keep_both")
-    assert statuses(finished(jobs, job_id)) == ["added"]
+    assert statuses(wait_for_job(jobs, job_id)) == ["added"]
     assert ingestor.library.page_count() == 2
 
 
 def test_a_removed_job_is_gone_with_its_items(jobs: Jobs, database: Database) -> None:
-    job = finished(jobs, jobs.submit(records(2), library="main"))
+    job = wait_for_job(jobs, jobs.submit(records(2), library="main"))
     jobs.delete(job.id)
     assert jobs.jobs("main") == []
     assert database.items.items(job.id) == []
@@ -348,7 +348,7 @@ def test_a_job_carries_its_chunker_over_a_restart(make_jobs: MakeJobs, ingestor:
     job_id = make_jobs(stuck).submit(records(1, text), library="main", chunker="parent")
     stuck.asked.wait(60)
     first.start()
-    job = finished(first, job_id)
+    job = wait_for_job(first, job_id)
     stuck.go.set()
     assert job.options["chunker"] == "parent"
     assert job.items[0].result is not None
@@ -361,14 +361,14 @@ def test_a_job_tells_its_rate_and_the_time_left(make_jobs: MakeJobs, page_server
     slow = page_server.add_reply("/slow-one", lambda: _after(go))
     jobs = make_jobs(clock=lambda: moment[0])
     job_id = jobs.submit([*records(4), web_source(slow)], library="main")
-    finished(jobs, job_id, lambda job: job.done == 4 and bool(job.current))
+    wait_for_job(jobs, job_id, lambda job: job.done == 4 and bool(job.current))
     assert jobs.job(job_id).rate is None
     moment[0] += 12.0
     job = jobs.job(job_id)
     assert (job.rate, job.seconds_left) == (20.0, 3.0)
     assert [item.source for item in job.current] == [slow]
     go.set()
-    assert finished(jobs, job_id).seconds_left is None
+    assert wait_for_job(jobs, job_id).seconds_left is None
 
 
 def test_ten_thousand_items_are_listed_in_no_time(jobs: Jobs, database: Database) -> None:

@@ -13,37 +13,31 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.results import GONE_AFTER
 from rag.ingest.sources import Source, file_sources, web_source
 from rag.store.sql.database import Database
-from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, statuses
+from tests.ingest.jobs.conftest import MakeJobs, reasons, statuses, wait_for_job
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer, generated_page
-from tests.support.site_server import SiteServer
+from tests.support.site_server import OUTCOME_BY_ERROR, SiteServer, merge_duplicates
 
 
-def fates(job: JobView, site: SiteServer) -> dict[str, str]:
-    """Return the outcome of each path, as a `Fate` of the site."""
+def outcomes(job: JobView, site: SiteServer) -> dict[str, str]:
+    """Return the outcome of each path, as an `Outcome` of the site."""
     words = {"added": "page", "duplicate": "duplicate"}
-    codes = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
     found = {}
     for item in job.items:
         assert item.result is not None
-        fate = words.get(item.result.status) or codes[item.result.reason]
-        found[item.url.removeprefix(site.url("").removesuffix("/"))] = fate
+        outcome = words.get(item.result.status) or OUTCOME_BY_ERROR[item.result.reason]
+        found[item.url.removeprefix(site.url("").removesuffix("/"))] = outcome
     return found
-
-
-def kinds(expected: dict[str, str]) -> dict[str, str]:
-    """Treat pages and duplicates alike, since it is random which of a page's addresses comes first."""
-    return {path: "read" if fate in ("page", "duplicate") else fate for path, fate in expected.items()}
 
 
 def test_a_crawl_finds_every_page_and_tells_what_became_of_each(
     jobs: Jobs, site: SiteServer, ingestor: Ingestor
 ) -> None:
     job_id = jobs.submit_site(site.url("/"), "crawl", library="main", max_depth=12, max_pages=500)
-    job = finished(jobs, job_id)
+    job = wait_for_job(jobs, job_id)
     assert (job.kind, job.title, job.discovery) == ("crawl", site.url("/"), "done")
-    found = fates(job, site)
-    assert kinds(found) == kinds(site.expected)
+    found = outcomes(job, site)
+    assert merge_duplicates(found) == merge_duplicates(site.expected)
     assert ingestor.library.page_count() == len(site.paths("page"))
     counts = site.counts
     assert all(counts[path] == 1 for path in site.paths("page") if path in found and not site_copy(site, path))
@@ -59,16 +53,16 @@ def site_copy(site: SiteServer, path: str) -> bool:
 
 
 def test_a_crawl_keeps_to_its_depth_and_number(jobs: Jobs, site: SiteServer) -> None:
-    shallow = finished(jobs, jobs.submit_site(site.url("/"), "crawl", library="main", max_depth=1))
+    shallow = wait_for_job(jobs, jobs.submit_site(site.url("/"), "crawl", library="main", max_depth=1))
     assert {item.depth for item in shallow.items} == {0, 1}
-    few = finished(jobs, jobs.submit_site(site.url("/"), "crawl", library="other", max_depth=9, max_pages=7))
+    few = wait_for_job(jobs, jobs.submit_site(site.url("/"), "crawl", library="other", max_depth=9, max_pages=7))
     assert len(few.items) == 7
 
 
 def test_a_sitemap_and_a_feed_give_their_pages(jobs: Jobs, site: SiteServer) -> None:
-    job = finished(jobs, jobs.submit_site(site.url("/"), "sitemap", library="main"))
-    assert kinds(fates(job, site)) == kinds(site.expected)
-    feed = finished(jobs, jobs.submit_site(site.url("/feed.xml"), "feed", library="main"))
+    job = wait_for_job(jobs, jobs.submit_site(site.url("/"), "sitemap", library="main"))
+    assert merge_duplicates(outcomes(job, site)) == merge_duplicates(site.expected)
+    feed = wait_for_job(jobs, jobs.submit_site(site.url("/feed.xml"), "feed", library="main"))
     assert feed.total == 10
     assert "already_here" in reasons(feed)
 
@@ -83,7 +77,7 @@ def test_a_redirect_out_of_the_site_waits_for_a_decision(
     links = '<a href="/docs/away">Away</a> <a href="/docs/moved">Moved</a>'
     start = page_server.add("/docs/", generated_page(9).replace("</body>", f"{links}</body>"))
     job_id = jobs.submit_site(start, "crawl", library="main")
-    job = finished(jobs, job_id)
+    job = wait_for_job(jobs, job_id)
     away = next(item for item in job.items if item.url.endswith("/away"))
     assert {item.url.rpartition("/")[2]: item.result.status for item in job.items if item.result} == {
         "": "added",
@@ -93,19 +87,19 @@ def test_a_redirect_out_of_the_site_waits_for_a_decision(
     assert away.result and (away.result.reason, away.result.choices) == ("leads_away", ("add_anyway", "skip"))
     assert elsewhere in away.result.message and "Report 7" in away.result.preview
     jobs.decide(job_id, away.position, "add_anyway")
-    assert statuses(finished(jobs, job_id)).count("added") == 3
+    assert statuses(wait_for_job(jobs, job_id)).count("added") == 3
 
 
 def test_a_site_without_a_sitemap_says_so_and_can_be_tried_again(jobs: Jobs, page_server: PageServer) -> None:
     job_id = jobs.submit_site(page_server.url("/"), "sitemap", library="main")
-    job = finished(jobs, job_id)
+    job = wait_for_job(jobs, job_id)
     assert (job.state, job.discovery, job.total) == ("done", "failed", 0)
     assert job.notice is not None
     assert job.notice.code == "sitemap_missing"
     url = page_server.add("/only", generated_page(1))
     page_server.add("/sitemap.xml", f"<urlset><url><loc>{url}</loc></url></urlset>", content_type="application/xml")
     jobs.retry_failed(job_id)
-    job = finished(jobs, job_id)
+    job = wait_for_job(jobs, job_id)
     assert (job.notice, statuses(job)) == (None, ["added"])
 
 
@@ -114,19 +108,19 @@ def test_a_crawl_that_was_cut_off_goes_on_where_it_was(
 ) -> None:
     first = make_jobs()
     job_id = first.submit_site(site.url("/"), "crawl", library="main", max_depth=12, max_pages=500)
-    finished(first, job_id, lambda job: job.done >= 8)
+    wait_for_job(first, job_id, lambda job: job.done >= 8)
     first.close()
     assert first.job(job_id).state == "running"
     again = make_jobs()
     again.start()
-    job = finished(again, job_id)
-    assert kinds(fates(job, site)) == kinds(site.expected)
+    job = wait_for_job(again, job_id)
+    assert merge_duplicates(outcomes(job, site)) == merge_duplicates(site.expected)
     assert ingestor.library.page_count() == len(site.paths("page"))
 
 
 def test_a_job_of_a_site_needs_what_finds_its_pages(database: Database, ingestor: Ingestor) -> None:
     jobs = Jobs(database, lambda library: ingestor)
-    job = finished(jobs, jobs.submit_site("https://a.example/", "crawl", library="main"))
+    job = wait_for_job(jobs, jobs.submit_site("https://a.example/", "crawl", library="main"))
     jobs.close()
     assert job.notice is not None
     assert job.notice.code == "site_unavailable"
@@ -134,7 +128,7 @@ def test_a_job_of_a_site_needs_what_finds_its_pages(database: Database, ingestor
 
 def imported(jobs: Jobs, site: SiteServer) -> None:
     pages = [web_source(site.url(path)) for path in site.paths("page")]
-    finished(jobs, jobs.submit([*pages, *file_sources("note.md", b"# Note\n\nA note.")], library="main"))
+    wait_for_job(jobs, jobs.submit([*pages, *file_sources("note.md", b"# Note\n\nA note.")], library="main"))
 
 
 def test_only_what_changed_is_encoded_again(
@@ -143,9 +137,9 @@ def test_only_what_changed_is_encoded_again(
     imported(jobs, site)
     changed = [path for path in site.paths("page") if path.endswith(".html")][:2]
     site.change(changed)
-    site.forget()
+    site.reset_counters()
     model.encoded.clear()
-    job = finished(jobs, jobs.recheck("main"))
+    job = wait_for_job(jobs, jobs.recheck("main"))
     assert job.total == len(site.paths("page")) == ingestor.library.page_count() - 1
     assert {item.url for item in job.items if item.result and item.result.status == "updated"} == {
         site.url(path) for path in changed
@@ -159,18 +153,18 @@ def test_a_recheck_of_a_site_or_of_chosen_pages(jobs: Jobs, site: SiteServer, in
     imported(jobs, site)
     pages = [page for page in ingestor.library.pages() if page.source == "web"]
     chosen = [page.url_hash for page in pages[:3]]
-    assert {item.url for item in finished(jobs, jobs.recheck("main", chosen)).items} == {p.url for p in pages[:3]}
-    assert finished(jobs, jobs.recheck("main", site="127.0.0.1")).total == len(pages)
-    nothing = finished(jobs, jobs.recheck("main", site="none.example"))
+    assert {item.url for item in wait_for_job(jobs, jobs.recheck("main", chosen)).items} == {p.url for p in pages[:3]}
+    assert wait_for_job(jobs, jobs.recheck("main", site="127.0.0.1")).total == len(pages)
+    nothing = wait_for_job(jobs, jobs.recheck("main", site="none.example"))
     assert nothing.notice is not None
     assert (nothing.total, nothing.notice.code) == (0, "nothing_to_recheck")
 
 
 def test_a_page_that_is_gone_is_told(jobs: Jobs, page_server: PageServer, ingestor: Ingestor) -> None:
     url = page_server.add("/here", generated_page(1))
-    finished(jobs, jobs.submit([web_source(url)], library="main"))
+    wait_for_job(jobs, jobs.submit([web_source(url)], library="main"))
     page_server.add("/here", "<h1>Gone</h1>", status=410)
-    job = finished(jobs, jobs.recheck("main"))
+    job = wait_for_job(jobs, jobs.recheck("main"))
     assert statuses(job) == ["gone"]
     assert [page.status for page in ingestor.library.pages()] == ["gone"]
 
@@ -192,11 +186,11 @@ def test_without_a_network_no_page_counts_as_gone(
     jobs: Jobs, page_server: PageServer, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     urls = [page_server.url(f"/page/{number}") for number in range(4)]
-    finished(jobs, jobs.submit([web_source(url) for url in urls], library="main"))
+    wait_for_job(jobs, jobs.submit([web_source(url) for url in urls], library="main"))
     before = ingestor.library.pages()
     cut_off(monkeypatch, ingestor, set(urls))
     for _ in range(GONE_AFTER + 1):
-        assert set(reasons(finished(jobs, jobs.recheck("main")))) == {"page_unheard"}
+        assert set(reasons(wait_for_job(jobs, jobs.recheck("main")))) == {"page_unheard"}
     assert ingestor.library.pages() == before
 
 
@@ -207,11 +201,11 @@ def test_a_site_that_does_not_answer_while_others_do_is_gone_in_the_end(
     """It doesn't matter whether its page is checked first or last."""
     urls = [page_server.url(f"/page/{number}") for number in range(4)]
     for url in urls:
-        finished(jobs, jobs.submit([web_source(url)], library="main"))
+        wait_for_job(jobs, jobs.submit([web_source(url)], library="main"))
     cut_off(monkeypatch, ingestor, {urls[lost]})
     rows = []
     for _ in range(GONE_AFTER):
-        job = finished(jobs, jobs.recheck("main"))
+        job = wait_for_job(jobs, jobs.recheck("main"))
         rows += [item.result.reason for item in job.items if item.url == urls[lost] and item.result]
         assert job.counts["unchanged"] == 3
     assert rows == ["page_missed"] * (GONE_AFTER - 1) + ["page_lost"]
@@ -222,18 +216,18 @@ def test_a_page_that_now_leads_to_another_is_decided_by_a_person(
     jobs: Jobs, page_server: PageServer, ingestor: Ingestor
 ) -> None:
     urls = [page_server.add(f"/{n}", generated_page(n)) for n in range(2)]
-    finished(jobs, jobs.submit([web_source(url) for url in urls], library="main"))
+    wait_for_job(jobs, jobs.submit([web_source(url) for url in urls], library="main"))
     page_server.add("/0", status=301, headers={"Location": "/1"})
-    job = finished(jobs, jobs.recheck("main"))
+    job = wait_for_job(jobs, jobs.recheck("main"))
     (moved,) = (item for item in job.items if item.url == urls[0])
     assert moved.result and (moved.result.status, moved.result.reason) == ("gone", "now_elsewhere")
     jobs.decide(job.id, moved.position, "add_anyway")
-    assert finished(jobs, job.id).counts == {"unchanged": 1, "updated": 1}
+    assert wait_for_job(jobs, job.id).counts == {"unchanged": 1, "updated": 1}
 
 
 @pytest.mark.parametrize("kind", ["sitemap", "crawl"])
 def test_what_robots_txt_refuses_is_not_read(jobs: Jobs, page_server: PageServer, kind: str) -> None:
     page_server.add("/robots.txt", "User-agent: *\nDisallow: /", content_type="text/plain")
-    job = finished(jobs, jobs.submit_site(page_server.url("/article"), kind, library="main"))  # type: ignore[arg-type]
+    job = wait_for_job(jobs, jobs.submit_site(page_server.url("/article"), kind, library="main"))  # type: ignore[arg-type]
     assert (job.total, job.discovery) == (0, "failed")
     assert page_server.count("/article") == 0

@@ -16,7 +16,7 @@ from rag.ingest.jobs.steps import FileUnpacker, Steps, from_payload, new_item, t
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import BOUNDS, RecordBounds, Source, file_sources, record_sources, web_source
 from rag.store.sql.database import Database
-from tests.ingest.jobs.conftest import MakeJobs, finished, records
+from tests.ingest.jobs.conftest import MakeJobs, records, wait_for_job
 from tests.ingest.test_archives import packed
 
 LINE = '{"url": "https://a.example/", "title": "T", "text": "雨"}'
@@ -34,7 +34,7 @@ def lines(*pages: int) -> bytes:
 
 
 def outcomes(jobs: Jobs, job_id: str) -> dict[str, str]:
-    items = finished(jobs, job_id).items
+    items = wait_for_job(jobs, job_id).items
     return {item.source: f"{item.result.status} {item.result.reason}" for item in items if item.result}
 
 
@@ -57,7 +57,7 @@ def test_submitting_reads_nothing(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -
     threads: list[int] = []
     real = unpacking.sources_in
     monkeypatch.setattr(unpacking, "sources_in", lambda *a, **k: threads.append(get_ident()) or real(*a, **k))
-    finished(jobs, jobs.submit_files([("a.jsonl", lines(0))], library="main"))
+    wait_for_job(jobs, jobs.submit_files([("a.jsonl", lines(0))], library="main"))
     assert len(threads) == 1 and get_ident() not in threads
 
 
@@ -135,7 +135,7 @@ def test_a_library_that_cannot_be_opened_keeps_the_files_for_another_try(
 
     jobs = make_jobs(open_ingestor)
     job_id = jobs.submit_files([("b.md", b"# B\n\nA note.")], library="main")
-    assert finished(jobs, job_id).discovery == "failed"
+    assert wait_for_job(jobs, job_id).discovery == "failed"
     assert database.files.names(job_id) == ["b.md"]
     jobs.retry_failed(job_id)
     assert outcomes(jobs, job_id) == {"b.md": "added page_added"}
@@ -144,7 +144,7 @@ def test_a_library_that_cannot_be_opened_keeps_the_files_for_another_try(
 def test_names_reach_the_list_without_what_would_turn_them(jobs: Jobs) -> None:
     name = "notes\u202egpj.\x1b[2Jmd"
     job_id = jobs.submit_files([(name, b"# A\n\nA note.")], library="main")
-    (item,) = finished(jobs, job_id).items
+    (item,) = wait_for_job(jobs, job_id).items
     assert item.source == jobs.job(job_id).title == "notesgpj.[2Jmd"
     assert item.result is not None and item.result.source == item.source
 

@@ -16,7 +16,7 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import Limits
 from rag.ingest.sources import Source, web_source
 from rag.store.sql.database import Database
-from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, records, statuses
+from tests.ingest.jobs.conftest import MakeJobs, reasons, records, statuses, wait_for_job
 from tests.support.page_server import PageServer, Reply, generated_page
 
 
@@ -37,8 +37,8 @@ def test_a_short_job_does_not_wait_for_a_long_one(
     begun.wait(60)
     short_one = jobs.submit(records(61)[60:], library="main")
     go.set()
-    (only,) = finished(jobs, short_one).items
-    whole = finished(jobs, long_one)
+    (only,) = wait_for_job(jobs, short_one).items
+    whole = wait_for_job(jobs, long_one)
     assert whole.counts == {"added": 60}
     assert sum(item.finished_at < only.finished_at for item in whole.items) <= 12  # those that were read ahead
 
@@ -58,8 +58,8 @@ def test_each_person_has_a_turn_however_many_jobs_they_have(
     many = [jobs.submit(records(10 * n + 10)[10 * n :], library="main", owner="a") for n in range(5)]
     few = jobs.submit(records(60)[50:], library="main", owner="b")
     submitted.set()
-    last = max(item.finished_at for item in finished(jobs, few).items)
-    theirs = [item for job_id in many for item in finished(jobs, job_id).items]
+    last = max(item.finished_at for item in wait_for_job(jobs, few).items)
+    theirs = [item for job_id in many for item in wait_for_job(jobs, job_id).items]
     assert sum(item.finished_at < last for item in theirs) <= 15
 
 
@@ -83,7 +83,7 @@ def test_the_work_of_a_worker_whose_job_was_taken_over_is_not_counted(
     assert statuses(jobs.job(job_id)) == [""] * 3 and jobs.job(job_id).state == "running"
     database.jobs.release("another")
     jobs.resume()
-    assert len(finished(jobs, job_id).items) == 3
+    assert len(wait_for_job(jobs, job_id).items) == 3
 
 
 def test_jobs_of_two_libraries_go_on_side_by_side(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
@@ -95,7 +95,7 @@ def test_jobs_of_two_libraries_go_on_side_by_side(make_jobs: MakeJobs, ingestor:
 
     jobs = make_jobs(open_ingestor)
     ids = [jobs.submit(records(n + 1)[n:], library=f"library{n}") for n in range(3)]
-    assert [statuses(finished(jobs, job_id)) for job_id in ids] == [["added"]] * 3
+    assert [statuses(wait_for_job(jobs, job_id)) for job_id in ids] == [["added"]] * 3
     assert sorted(asked) == ["library0", "library1", "library2"]
 
 
@@ -123,14 +123,14 @@ def test_a_host_that_keeps_silent_is_left_alone_and_its_pages_can_be_tried_again
     others = [page_server.add(f"/{n}", generated_page(n)) for n in range(3)]
     urls = [f"http://a.silent/{n}" for n in range(50)] + others
     job_id = jobs.submit([web_source(url) for url in urls], library="main")
-    job = finished(jobs, job_id)
+    job = wait_for_job(jobs, job_id)
     assert job.counts == {"failed": 50, "added": 3}
     told = [item.result for item in job.items if item.result and item.result.reason == "host_silent"]
     assert len(told) > 30 and len(silence.asked) < 25
     assert "a.silent" in told[0].message
     silence.silent = False
     jobs.retry_failed(job_id)
-    finished(jobs, job_id)
+    wait_for_job(jobs, job_id)
     assert {f"http://a.silent/{n}" for n in range(50)} <= {*silence.asked}
 
 
@@ -141,7 +141,7 @@ def test_a_host_that_answers_in_between_goes_on(
     host = page_server.url("")
     urls = [f"{host}/{n}{'.silent' if n % 3 else ''}" for n in range(40)]
     jobs = make_jobs(limits=Limits(readers=1, ahead=1))  # each response arrives before the next page is requested
-    job = finished(jobs, jobs.submit([web_source(url) for url in urls], library="main"))
+    job = wait_for_job(jobs, jobs.submit([web_source(url) for url in urls], library="main"))
     assert "host_silent" not in reasons(job)
     assert {*silence.asked} == {*urls}
 
@@ -151,12 +151,12 @@ def test_a_job_that_nothing_answers_pauses_and_goes_on_when_resumed(
 ) -> None:
     silence = Silence(ingestor, monkeypatch)
     job_id = jobs.submit([web_source(f"http://h{n}.silent/") for n in range(60)], library="main")
-    job = finished(jobs, job_id, lambda job: job.state == "paused" and not job.current)
+    job = wait_for_job(jobs, job_id, lambda job: job.state == "paused" and not job.current)
     assert job.notice is not None and job.notice.code == "timeouts_stopped_job"
     assert job.counts[""] > 20
     silence.silent = False
     jobs.resume(job_id)
-    assert finished(jobs, job_id).total == 60
+    assert wait_for_job(jobs, job_id).total == 60
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -168,19 +168,19 @@ def test_what_may_pass_is_tried_again(jobs: Jobs, page_server: PageServer, statu
         return Reply(generated_page(3).encode(), status=status, headers={"Retry-After": "0"})
 
     url = page_server.add_reply("/shaky", reply)
-    job = finished(jobs, jobs.submit([web_source(url)], library="main"))
+    job = wait_for_job(jobs, jobs.submit([web_source(url)], library="main"))
     assert statuses(job) == ["added"]
     assert (page_server.count("/shaky"), job.items[0].attempts) == (3, 3)
 
 
 def test_what_does_not_pass_fails_after_the_third_try(jobs: Jobs, page_server: PageServer) -> None:
-    job = finished(jobs, jobs.submit([web_source(page_server.url("/broken"))], library="main"))
+    job = wait_for_job(jobs, jobs.submit([web_source(page_server.url("/broken"))], library="main"))
     assert reasons(job) == ["http_error"]
     assert page_server.count("/broken") == 3
 
 
 def test_what_cannot_pass_is_tried_once(jobs: Jobs, page_server: PageServer) -> None:
-    job = finished(jobs, jobs.submit([web_source(page_server.url("/missing"))], library="main"))
+    job = wait_for_job(jobs, jobs.submit([web_source(page_server.url("/missing"))], library="main"))
     assert statuses(job) == ["failed"]
     assert page_server.count("/missing") == 1
 
@@ -191,7 +191,7 @@ def test_a_page_that_waits_for_another_try_holds_up_no_other(
     monkeypatch.setattr("rag.ingest.readahead.delay_before", None)  # the worker imports it under its own name
     monkeypatch.setattr("rag.ingest.jobs.worker.delay_before", lambda error, tries: 3600.0)
     job_id = jobs.submit([web_source(page_server.url("/broken")), *records(3)], library="main")
-    job = finished(jobs, job_id, lambda job: job.done == 3 and job.items[0].stage == "waiting")
+    job = wait_for_job(jobs, job_id, lambda job: job.done == 3 and job.items[0].stage == "waiting")
     assert statuses(job) == ["", "added", "added", "added"]
     jobs.cancel(job_id)
     assert reasons(jobs.job(job_id))[0] == "cancelled"
@@ -208,7 +208,7 @@ def test_a_fault_of_ours_costs_one_page(
         return settle(given)
 
     monkeypatch.setattr(ingestor, "store_all", broken)
-    job = finished(jobs, jobs.submit(records(3), library="main"))
+    job = wait_for_job(jobs, jobs.submit(records(3), library="main"))
     assert sorted(reasons(job)) == ["page_added", "page_added", "unexpected"]
     assert "Could not import" in caplog.text and "a bug" in caplog.text
 
@@ -223,7 +223,7 @@ def test_a_job_that_cannot_begin_ends_and_the_others_go_on(
 
     jobs = make_jobs(open_ingestor)
     ids = [jobs.submit(records(1), library=library) for library in ("broken", "main")]
-    assert [reasons(finished(jobs, job_id)) for job_id in ids] == [["unexpected"], ["page_added"]]
+    assert [reasons(wait_for_job(jobs, job_id)) for job_id in ids] == [["unexpected"], ["page_added"]]
     assert f"import {ids[0]} could not start" in caplog.text
 
 
@@ -238,16 +238,16 @@ def test_a_database_that_is_down_pauses_the_job(
     monkeypatch.setattr(ingestor, "store_all", down)
     jobs = make_jobs()
     job_id = jobs.submit(records(40), library="main")
-    job = finished(jobs, job_id, lambda job: job.state != "running" and job.counts.get("failed", 0) > 2)
+    job = wait_for_job(jobs, job_id, lambda job: job.state != "running" and job.counts.get("failed", 0) > 2)
     assert job.state == "paused"
     assert job.notice is not None
     assert job.notice.code == "store_stopped_job"
     assert job.counts["failed"] == 3
     monkeypatch.setattr(ingestor, "store_all", settle)
     jobs.resume(job_id)
-    finished(jobs, job_id)
+    wait_for_job(jobs, job_id)
     jobs.retry_failed(job_id)
-    assert finished(jobs, job_id).counts == {"added": 40}
+    assert wait_for_job(jobs, job_id).counts == {"added": 40}
 
 
 def test_a_database_that_is_down_brings_no_cancelled_job_back(
@@ -262,7 +262,7 @@ def test_a_database_that_is_down_brings_no_cancelled_job_back(
         return [StoreError("store_disk_full", path="/data") for _ in given]
 
     monkeypatch.setattr(ingestor, "store_all", down)
-    job = finished(jobs, jobs.submit(records(6), library="main"))
+    job = wait_for_job(jobs, jobs.submit(records(6), library="main"))
     jobs.close()
     assert jobs.job(job.id).state == "cancelled"
 
@@ -284,7 +284,7 @@ def test_reading_goes_on_while_a_page_is_taken_in(
     monkeypatch.setattr(ingestor, "store_all", waits_for_the_next)
     jobs = make_jobs(limits=Limits(readers=1))
     sources = [*records(1), web_source(page_server.add_reply("/second", second))]
-    assert statuses(finished(jobs, jobs.submit(sources, library="main"))) == ["added", "added"]
+    assert statuses(wait_for_job(jobs, jobs.submit(sources, library="main"))) == ["added", "added"]
 
 
 def test_closing_stops_after_the_page_in_hand(
@@ -307,4 +307,4 @@ def test_closing_stops_after_the_page_in_hand(
     assert before.counts["added"] == ingestor.library.page_count() < 200
     again = make_jobs()
     again.start()
-    assert finished(again, job_id).counts == {"added": 200}
+    assert wait_for_job(again, job_id).counts == {"added": 200}

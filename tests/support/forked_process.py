@@ -25,39 +25,39 @@ _PROCESSES.set_forkserver_preload(
         "rag.ingest.jobs.service",
         "rag.ingest.chunking",
         "tests.store.test_kill",
-        "tests.support.killing",
+        "tests.support.import_process",
         __name__,
     ]
 )
-_PATIENCE = 120.0
+_TIMEOUT = 120.0
 
 
-def begun(work: Callable[..., Any], *given: Any) -> tuple[BaseProcess, Connection]:
+def start_process(work: Callable[..., Any], *arguments: Any) -> tuple[BaseProcess, Connection]:
     """Start a process that calls `work`, a module-level function, with `given` and a connection to send through.
 
     Return the process and the other end. The main module is hidden: tests of pages leave one whose file is deleted.
     """
-    heard, tells = _PROCESSES.Pipe(duplex=False)
-    process = _PROCESSES.Process(target=work, args=(*given, tells))
+    receiver, sender = _PROCESSES.Pipe(duplex=False)
+    process = _PROCESSES.Process(target=work, args=(*arguments, sender))
     main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
     try:
         process.start()
     finally:
         sys.modules["__main__"] = main
-    tells.close()
-    return process, heard
+    sender.close()
+    return process, receiver
 
 
-def killed(work: Callable[..., list[str]], *given: Any) -> list[str]:
+def run_and_kill(work: Callable[..., list[str]], *arguments: Any) -> list[str]:
     """Run `work`, a module-level function, in a process that is killed right after it; return its result."""
-    process, heard = begun(_run, work, given)
-    assert heard.poll(_PATIENCE), "it did not come so far"
-    told: list[str] = heard.recv()
-    process.join(_PATIENCE)
+    process, receiver = start_process(_run, work, arguments)
+    assert receiver.poll(_TIMEOUT), "the process sent nothing"
+    result: list[str] = receiver.recv()
+    process.join(_TIMEOUT)
     assert process.exitcode == -signal.SIGKILL
-    return told
+    return result
 
 
-def _run(work: Callable[..., list[str]], given: tuple[Any, ...], tells: Connection) -> None:
-    tells.send(work(*given))
+def _run(work: Callable[..., list[str]], arguments: tuple[Any, ...], sender: Connection) -> None:
+    sender.send(work(*arguments))
     os.kill(os.getpid(), signal.SIGKILL)

@@ -34,11 +34,10 @@ from rag.store.qdrant.library import open_library
 from rag.store.qdrant.records import walk
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import JobItem
+from tests.support.forked_process import start_process
 from tests.support.hashed_model import HashedModel
-from tests.support.killed import begun
-from tests.support.site_server import SiteServer
+from tests.support.site_server import OUTCOME_BY_ERROR, SiteServer, merge_duplicates
 
-_FATES = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
 _DEADLINE = 2.0
 
 
@@ -46,15 +45,17 @@ class ImportProcess:
     """An import process that lives until the end of the `with` block."""
 
     def __init__(
-        self, folder: Path, site: SiteServer, url: str = "", place: Path | str = "", lease: float = 30.0
+        self, folder: Path, site: SiteServer, url: str = "", database: Path | str = "", lease: float = 30.0
     ) -> None:
         """Start it; `url` is a server for the library, `place` a database for the jobs, by default both in `folder`.
 
         `lease` is the number of seconds after which others may take its jobs.
         """
-        where = place or folder / "app.sqlite3"
-        self._process, self._heard = begun(_run, folder, *site.pair, 10 * len(site.expected), url, where, lease)
-        self._says("begun")
+        database = database or folder / "app.sqlite3"
+        self._process, self._receiver = start_process(
+            _run, folder, *site.pair, 10 * len(site.expected), url, database, lease
+        )
+        self._expect("begun")
 
     def __enter__(self) -> Self:
         return self
@@ -68,43 +69,43 @@ class ImportProcess:
     def kill_after(self, seconds: float, *, starting: bool = False) -> bool:
         """Kill it (SIGKILL) so long after its first page, or after it began to open the store; False if it was done."""
         if not starting:
-            self._says("working", "done")
+            self._expect("working", "done")
         self._process.join(seconds)
         if self._process.exitcode is not None:
             return False
         self._process.kill()
         return True
 
-    def stop(self) -> None:
-        """Suspend it (SIGSTOP) until `go_on`."""
+    def suspend(self) -> None:
+        """Suspend it (SIGSTOP) until `resume`."""
         if self._process.pid is not None and self._process.exitcode is None:
             os.kill(self._process.pid, signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         if self._process.pid is not None and self._process.exitcode is None:
             os.kill(self._process.pid, signal.SIGCONT)
 
     def wait(self) -> float:
         """Wait until it is done; return the seconds since its first page."""
-        self.begins()
+        self.wait_for_first_page()
         began = time.perf_counter()
-        self.ends()
+        self.wait_until_done()
         return time.perf_counter() - began
 
-    def begins(self) -> None:
+    def wait_for_first_page(self) -> None:
         """Wait until it has processed its first page."""
-        self._says("working", "done")
+        self._expect("working", "done")
 
-    def ends(self) -> None:
-        """Wait until it is done, after `begins`."""
-        self._says("done", "")
+    def wait_until_done(self) -> None:
+        """Wait until it is done, after `wait_for_first_page`."""
+        self._expect("done", "")
         self._process.join(60)
         assert self._process.exitcode == 0
 
-    def _says(self, *words: str) -> None:
+    def _expect(self, *words: str) -> None:
         word = ""
         with suppress(EOFError):
-            word = self._heard.recv()
+            word = self._receiver.recv()
         assert word in words, word
 
 
@@ -113,14 +114,14 @@ class Stored:
     """The result of an import, except which of a page's addresses came first, which is random.
 
     `pages` has title, text and version by the text's hash, `chunks` the text, span and section of each in order.
-    `loose` counts chunks that no page owns, that are inactive, or that are stored twice.
+    `orphaned_chunks` counts chunks that no page owns, that are inactive, or that are stored twice.
     """
 
     pages: dict[str, tuple[str, str, int]]
     chunks: dict[str, list[tuple[str, int, int, tuple[str, ...]]]]
     page_records: int
     chunk_records: int
-    loose: int
+    orphaned_chunks: int
 
 
 def stored(folder: Path, url: str = "") -> Stored:
@@ -148,9 +149,9 @@ def stored(folder: Path, url: str = "") -> Stored:
         client.close()
 
 
-def items(folder: Path, place: Path | str = "") -> list[JobItem]:
+def items(folder: Path, location: Path | str = "") -> list[JobItem]:
     """Return the items of the only job in `folder`, or at `place`."""
-    database = Database(place or folder / "app.sqlite3")
+    database = Database(location or folder / "app.sqlite3")
     try:
         jobs = database.jobs.jobs("main")
         return database.items.items(jobs[0].id) if jobs else []
@@ -158,21 +159,21 @@ def items(folder: Path, place: Path | str = "") -> list[JobItem]:
         database.close()
 
 
-def fates(found: list[JobItem], site: SiteServer) -> dict[str, str]:
-    """Return the outcome of each path as in `expected`: "read" for pages and duplicates, as either may come first."""
+def outcomes_by_path(found: list[JobItem], site: SiteServer) -> dict[str, str]:
+    """Return the outcome of each path as in `expected_outcomes`: "read" for pages and their duplicates."""
     root = site.url("/").removesuffix("/")
-    return {item.url.removeprefix(root): _fate(item) for item in found}
+    return {item.url.removeprefix(root): _outcome(item) for item in found}
 
 
-def expected(site: SiteServer) -> dict[str, str]:
-    return {path: "read" if fate in ("page", "duplicate") else fate for path, fate in site.expected.items()}
+def expected_outcomes(site: SiteServer) -> dict[str, str]:
+    return merge_duplicates(site.expected)
 
 
-def _fate(item: JobItem) -> str:
+def _outcome(item: JobItem) -> str:
     if item.result is None:
         return "open"
     is_read = item.result.status in ("added", "duplicate")
-    return "read" if is_read else _FATES.get(item.result.reason, item.result.reason)
+    return "read" if is_read else OUTCOME_BY_ERROR.get(item.result.reason, item.result.reason)
 
 
 def kill_named(name: str) -> list[int]:
@@ -194,7 +195,7 @@ def digest(one: Stored) -> str:
 
 
 def _run(
-    folder: Path, host: str, port: int, pages: int, url: str, place: Path | str, lease: float, tells: Connection
+    folder: Path, host: str, port: int, pages: int, url: str, location: Path | str, lease: float, sender: Connection
 ) -> None:
     from rag.ingest import readahead
     from rag.ingest.chunking import get_chunker
@@ -210,8 +211,8 @@ def _run(
 
     readahead._DELAYS = (0.05, 0.1)
     job_table.LEASE, worker.RENEW_SECONDS = lease, lease / 6  # type: ignore[misc]
-    tells.send("begun")
-    model, database = HashedModel(), Database(place)
+    sender.send("begun")
+    model, database = HashedModel(), Database(location)
     client = connect(load_settings(None, rag_data_dir=folder, qdrant_url=url))
     fetcher, parser = Fetcher([(host, port)], deadline=_DEADLINE, rate_limiter=RateLimiter(4, 0.0)), Parser()
     sites = Sites(fetcher, parser)
@@ -230,13 +231,13 @@ def _run(
     while any(job.state == "running" for job in database.jobs.jobs("main")):
         if not is_working and sum(job.done for job in database.jobs.jobs("main")) > before:
             is_working = True
-            tells.send("working")
+            sender.send("working")
         threading.Event().wait(0.01)
     jobs.close()
     parser.close()
     client.close()
     database.close()
-    tells.send("done")
+    sender.send("done")
 
 
 def timed_run(folder: Path, site: SiteServer) -> float:

@@ -1,12 +1,12 @@
-"""Walls of real sites (bot checks, logins, consent …) in many wordings and both languages, and pages about such things.
+"""Gates of real sites (bot checks, logins, consent …) in many wordings and both languages, and pages about such things.
 
-`WALLS`, and `MORE_WALLS` with rarer wordings, have (code, title, body), `CONTENT` has (title, body); a body is the
-inside of an HTML body.
+`GATE_PAGES`, and `RARE_GATE_PAGES` with rarer wordings, have (code, title, body), `CONTENT` has (title, body); a body
+is the inside of an HTML body.
 """
 
 from __future__ import annotations
 
-WALLS: list[tuple[str, str, str]] = [
+GATE_PAGES: list[tuple[str, str, str]] = [
     # Bot checks
     (
         "gate_captcha",
@@ -316,7 +316,7 @@ WALLS: list[tuple[str, str, str]] = [
     ),
 ]
 
-MORE_WALLS: list[tuple[str, str, str]] = [
+RARE_GATE_PAGES: list[tuple[str, str, str]] = [
     ("gate_captcha", "One moment, please...", "<h1>Please wait while your request is being verified...</h1>"),
     (
         "gate_captcha",
