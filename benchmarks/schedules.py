@@ -16,23 +16,25 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations_with_replacement, islice, product
 
 from tests.store.support import Draft
-from tests.store.test_interleavings import CHANGES, Change, Place, shared
+from tests.store.test_interleavings import CHANGES, Change, SharedLibrary, stepped
 from tests.support.stepping import Writer
 
-_CASES_A_PLACE = 100  # the in-memory engine scans all pages for each call
+_CASES_PER_LIBRARY = 100  # the in-memory engine scans all pages for each call
 _STORED = ((), (0,))
 
 Order = list[bool]
 """For each call whether the first process makes it; once one ends, the other makes the rest."""
 
 
-def run(place: Place, texts: list[Draft], one: Change, other: Change, whose: Callable[[], bool]) -> Order:
-    """Let both make their calls, as `whose` chooses, until both end; return the resulting order."""
-    left = Writer(shared(place.first), lambda: one(place.first, texts))
-    right = Writer(shared(place.second), lambda: other(place.second, texts))
+def run_interleaved(
+    shared: SharedLibrary, texts: list[Draft], one: Change, other: Change, next_is_first: Callable[[], bool]
+) -> Order:
+    """Let both make their calls, as `next_is_first` chooses, until both end; return the resulting order."""
+    left = Writer(stepped(shared.first), lambda: one(shared.first, texts))
+    right = Writer(stepped(shared.second), lambda: other(shared.second, texts))
     order = Order()
     while not (left.done or right.done):
-        order.append(whose())
+        order.append(next_is_first())
         (left if order[-1] else right).step()
     left.finish()
     right.finish()
@@ -61,20 +63,20 @@ def run_orders(names: tuple[str, str], stored: Sequence[int], chance: random.Ran
     """
     begin: Order | None = []
     while begin is not None:
-        place = Place()
-        for _ in range(_CASES_A_PLACE):
-            moves, texts = iter(begin), place.page(*stored)
-            whose = (lambda: chance.random() < 0.5) if chance else (lambda moves=moves: next(moves, True))
-            order = run(place, texts, CHANGES[names[0]], CHANGES[names[1]], whose)
+        shared = SharedLibrary()
+        for _ in range(_CASES_PER_LIBRARY):
+            moves, texts = iter(begin), shared.page(*stored)
+            next_is_first = (lambda: chance.random() < 0.5) if chance else (lambda moves=moves: next(moves, True))
+            order = run_interleaved(shared, texts, CHANGES[names[0]], CHANGES[names[1]], next_is_first)
             try:
-                place.check(texts, allowed_texts(names, bool(stored)))
+                shared.check(texts, allowed_texts(names, bool(stored)))
             except AssertionError as error:
                 raise AssertionError(f"{' and '.join(names)}, in the order {order}: {error}") from error
             yield order
             begin = [] if chance else next_start([*order])
             if begin is None:
                 break
-        place.check_clean()
+        shared.check_clean()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -79,7 +79,7 @@ def app_of(data: Dataset, **settings: Any) -> Iterator[MeasuredApp]:
 def compare_by_url(data: Dataset) -> tuple[list[str], bool]:
     """Return cells (questions with the same passages, extra milliseconds per vector), and whether limits are met."""
     service = Service()
-    with ModelServer("tei", encode=service.encode, most=32) as server, app_of(data) as local:
+    with ModelServer("tei", encode=service.encode, max_texts=32) as server, app_of(data) as local:
         served = {"embedding_base_url": server.url, "embedding_model": _MODEL, "embedding_timeout": 60.0}
         with app_of(data, **served) as remote:
             matches, cost = [], []

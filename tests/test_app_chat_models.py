@@ -190,11 +190,11 @@ def test_both_models_are_tested_and_kept() -> None:
 
 
 def test_the_services_own_list() -> None:
-    with ChatServer(lists=["a", "b"], key="right") as server:
+    with ChatServer(listed_models=["a", "b"], key="right") as server:
         assert chats().list_models(ChatOptions("", server.base_url, "right")) == ["a", "b"]
         assert refused(chats().list_models, ChatOptions("", server.base_url, "wrong")).code == "connect_wrong_key"
     assert refused(chats().list_models, ChatOptions("", server.base_url)).code == "connect_unreachable"
-    with ChatServer(lists=None) as server:
+    with ChatServer(listed_models=None) as server:
         assert refused(chats().list_models, ChatOptions("", server.base_url)).code == "connect_no_list"
 
 

@@ -20,7 +20,7 @@ from rag.errors import ConfigError, ModelError, ModelMismatchError, RagError
 from rag.ingest.sources import record_sources
 from rag.models import e5
 from rag.models.embedding import EmbeddingModel
-from tests.support.model_server import ModelServer, hashed
+from tests.support.model_server import ModelServer, hash_texts
 from tests.support.quoting import builtin_model
 
 PAGES = [
@@ -66,7 +66,7 @@ def test_a_silent_service_leaves_keywords_with_a_notice(tmp_path: Path) -> None:
     with ModelServer("tei") as server:
         with app_of(tmp_path, server) as app:
             add(app)
-            server.silence = 300.0
+            server.delay = 300.0
             answer = app.wait(app.ask(Question(QUESTION, ("main",))), timeout=120)
             assert answer.citations[0].url == PAGES[1]["url"]
             assert answer.searches[0].legs == ("sparse",)
@@ -74,7 +74,7 @@ def test_a_silent_service_leaves_keywords_with_a_notice(tmp_path: Path) -> None:
             assert answer.notice.code == "searched_by_keywords"
         with app_of(tmp_path, server) as app:  # a start while the service is silent
             assert app.search(QUESTION, library="main").notes["meaning"]["code"] == "service_timeout"
-            server.silence, server.faults = 0.0, [503] * 8
+            server.delay, server.faults = 0.0, [503] * 8
             assert add(app, [{**PAGES[0], "url": "https://a.example/new", "text": "A new page of text."}]) == ["failed"]
             server.faults = []
             time.sleep(1.1)
@@ -86,7 +86,7 @@ def test_a_service_that_comes_back_with_another_model_is_noticed(tmp_path: Path)
         port = server.port
         with app_of(tmp_path, server) as app:
             add(app)
-    other = ModelServer("openai", encode=lambda texts: hashed(texts, seed=1), port=port)
+    other = ModelServer("openai", encode=lambda texts: hash_texts(texts, seed=1), port=port)
     with other, app_of(tmp_path, other) as app:
         for call in (lambda: app.search(QUESTION, library="main"), lambda: app.imports.ingestor("main")):
             with pytest.raises(ModelMismatchError) as caught:
@@ -213,7 +213,7 @@ def test_doctor_names_the_services_and_what_is_wrong_with_them(tmp_path: Path) -
         add(app)
         assert found(app, "embedding model") == (True, f"m@service, 64 dimensions, served by 127.0.0.1:{server.port}.")
         assert found(app, "reranker")[0] is False
-    other = ModelServer("openai", encode=lambda texts: hashed(texts, seed=1), port=server.port)
+    other = ModelServer("openai", encode=lambda texts: hash_texts(texts, seed=1), port=server.port)
     with other, app_of(tmp_path, other) as app:
         works, text = found(app, "embedding model")
         assert (works, "no longer serves the model" in text) == (False, True)

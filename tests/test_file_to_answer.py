@@ -15,7 +15,7 @@ from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import file_sources
 from tests.support import office
-from tests.support.pdf_files import drawn, lines, rows, text
+from tests.support.pdf_files import lines, make_pdf, rows, text
 
 PROSE = "".join(
     f"<p>Paragraph {n} tells at some length how the shipyard of the town keeps its ledgers in order all year.</p>"
@@ -70,7 +70,7 @@ TIDES = (
     ("Razorbill pier", "377 cm", "", "365 cm"),
 )
 READER = b"<</Type/Annot/Subtype/Widget/FT/Tx/T(a)/V(Marit Olsen)/Rect[190 518 400 536]>>"
-GAUGES = drawn(
+GAUGES = make_pdf(
     lines(60, 740, "Highest tides of the coast, by gauge and year", size=16)
     + lines(60, 700, *(f"Paragraph {n} tells at some length how the gauges of the coast are read." for n in range(4)))
     + rows(600, (60, 200, 280, 360), *TIDES)

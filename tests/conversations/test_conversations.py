@@ -82,7 +82,7 @@ def talk(tmp_path: Path) -> Iterator[Talk]:
 def test_a_follow_up_stays_as_it_is_and_is_searched_for_with_the_question_before(talk: Talk) -> None:
     first, _ = talk.ask(FIRST)
     _, turn = talk.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=first.conversation_id)
-    assert list(zip(talk.retriever.queries, talk.retriever.followed, strict=True)) == [(FIRST, []), (SECOND, [FIRST])]
+    assert list(zip(talk.retriever.queries, talk.retriever.histories, strict=True)) == [(FIRST, []), (SECOND, [FIRST])]
     assert turn.answer is not None
     assert (turn.answer.question, turn.answer.standalone) == (SECOND, "")
     assert find_earlier_questions(turn.answer.steps) == [FIRST]
@@ -113,7 +113,7 @@ def test_a_new_process_lists_it_shows_the_same_and_goes_on(tmp_path: Path) -> No
         assert (turn.answer.text, turn.answer.citations) == (shown.answer.text, shown.answer.citations)
         reasoner = ScriptedReasoner(answers=[WIDE])
         after.ask(SECOND, reasoner, conversation_id=one.id)
-        assert (after.retriever.queries, after.retriever.followed) == ([SECOND], [[FIRST]])
+        assert (after.retriever.queries, after.retriever.histories) == ([SECOND], [[FIRST]])
     finally:
         after.close()
 
@@ -198,7 +198,7 @@ def test_a_conversation_without_its_checkpoints_goes_on_from_its_turns(talk: Tal
     first, _ = talk.ask(FIRST)
     talk.checkpoints.delete(first.conversation_id)
     talk.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=first.conversation_id)
-    assert (talk.retriever.queries[-1], talk.retriever.followed[-1]) == (SECOND, [FIRST])
+    assert (talk.retriever.queries[-1], talk.retriever.histories[-1]) == (SECOND, [FIRST])
 
 
 def test_what_cannot_be_stored_does_not_stand_in_the_way(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,7 +350,7 @@ def test_a_branch_goes_on_from_an_earlier_question_and_leaves_the_other_alone(ta
     talk.ask("When was the bridge opened?", conversation_id=first.conversation_id)
     branch = talk.kept.branch(first.conversation_id, first.turn_id)
     talk.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=branch)
-    assert (talk.retriever.queries[-1], talk.retriever.followed[-1]) == (SECOND, [FIRST])
+    assert (talk.retriever.queries[-1], talk.retriever.histories[-1]) == (SECOND, [FIRST])
     assert [turn.question for turn in talk.kept.turns(branch)] == [FIRST, SECOND]
     assert [turn.question for turn in talk.kept.turns(first.conversation_id)] == [FIRST, "When was the bridge opened?"]
     assert talk.kept.conversation(branch).branch_of == first.turn_id

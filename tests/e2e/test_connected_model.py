@@ -37,7 +37,7 @@ def show_system(page: Page) -> None:
 
 def test_what_is_wrong_is_said_and_what_is_right_is_used(open_tab: OpenTab) -> None:
     language: Language = "zh"
-    with ChatServer(rules, key=KEY, models=["test"], lists=["other", "test"]) as server:
+    with ChatServer(rules, key=KEY, models=["test"], listed_models=["other", "test"]) as server:
         page = open_tab(language, "/settings")
         alert = page.get_by_role("tabpanel").get_by_test_id("stAlert")
         fill(page, language, server.base_url, "test", "sk-wrong")

@@ -44,7 +44,7 @@ def story(language: Language) -> JudgeModel:
         found = re.search(rf"[^\n|。]*?{re.escape(wanted)}", text)
         return (score, missing if score == 1 else "", found[0].strip()) if found else (0, "", "")
 
-    return JudgeModel(judged=judged, answer=answer)
+    return JudgeModel(judge=judged, answer=answer)
 
 
 def ask_judge(page: Page, question: str, language: Language) -> None:

@@ -59,7 +59,7 @@ def pages() -> list[dict[str, str]]:
     ]
 
 
-def asked() -> list[Case]:
+def town_cases() -> list[Case]:
     """Return questions about four towns each, too many for three passages, and two that no page answers."""
     rows = []
     for at in range(len(TOWNS)):
@@ -83,7 +83,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
         patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: builtin_model())
         patched.setattr("rag.app.models.Models.reader", None)  # the reader takes most of the time, and isn't tested
         (base / "pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages()))
-        (base / "set.jsonl").write_text("".join(json.dumps(row_of(case)) + "\n" for case in asked()))
+        (base / "set.jsonl").write_text("".join(json.dumps(row_of(case)) + "\n" for case in town_cases()))
         assert main(["--data-dir", str(base / "data"), "import", str(base / "pages.jsonl")]) == 0
         yield load_settings(None, rag_data_dir=base / "data", qdrant_url="", llm_model="", llm_base_url="")
 
@@ -110,7 +110,7 @@ def run_id(settings: Settings) -> str:
     """Run every question with the defaults, and with three candidates."""
     opened = App(settings)
     try:
-        return run_of(opened, asked(), Setting(), FEW)
+        return run_of(opened, town_cases(), Setting(), FEW)
     finally:
         opened.close()
 
@@ -138,7 +138,7 @@ def test_the_main_figures_of_a_run_are_the_means_of_its_questions(app: App, run_
 
 
 def test_what_is_measured_is_what_people_get(app: App) -> None:
-    case = asked()[0]
+    case = town_cases()[0]
     run_id = run_of(app, [case], Setting("deep"))
     row = app.evaluation.runs.row(run_id, "deep", case.id)
     assert row is not None
@@ -172,7 +172,7 @@ def chunks_of(app: App) -> set[str]:
 
 
 def test_side_by_side(app: App) -> None:
-    rows = app.evaluation.side_by_side("main", asked()[0], [Setting(), CLASSIC])
+    rows = app.evaluation.side_by_side("main", town_cases()[0], [Setting(), CLASSIC])
     assert [row.setting for row in rows] == ["fast", "classic"]
     whole = {one.text for row in rows[1:] for one in row.answer.passages}
     assert len(whole) == 10 and whole <= chunks_of(app)
@@ -181,7 +181,7 @@ def test_side_by_side(app: App) -> None:
 
 def test_a_stored_set_is_run_and_its_evidence_looked_for(app: App) -> None:
     sets = app.evaluation.sets
-    text = "".join(json.dumps(row_of(case)) + "\n" for case in asked()[:2])
+    text = "".join(json.dumps(row_of(case)) + "\n" for case in town_cases()[:2])
     lost = {
         "id": "x",
         "question": "What of Lorn?",
@@ -200,7 +200,7 @@ def test_a_stored_set_is_run_and_its_evidence_looked_for(app: App) -> None:
     rows = [json.loads(line) for line in app.evaluation.export(run_id, "fast").splitlines()]
     assert all(row["response"] and row["retrieved_contexts"] for row in rows)
     sets.delete(set_id)
-    assert app.evaluation.runs.cases(run_id) == asked()[:2]
+    assert app.evaluation.runs.cases(run_id) == town_cases()[:2]
 
 
 def test_what_people_thought_becomes_cases(app: App) -> None:
@@ -254,7 +254,7 @@ def test_a_chat_model_and_none_side_by_side(settings: Settings) -> None:
     with ChatServer(rules) as server:
         app = App(settings.model_copy(update={"llm_base_url": server.base_url, "llm_model": "test"}))
         try:
-            run_id = run_of(app, asked()[:2], Setting(), Setting(model=NO_MODEL), CLASSIC, judge=True)
+            run_id = run_of(app, town_cases()[:2], Setting(), Setting(model=NO_MODEL), CLASSIC, judge=True)
             figures = {
                 name: {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id, name))}
                 for name in ("fast", "fast/none", "classic")
@@ -339,7 +339,7 @@ class TestCommand:
 
     def test_a_run_goes_on(self, settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
         app = App(settings)
-        run_id = app.evaluation.runs.create("main", asked()[:2], [Setting()])
+        run_id = app.evaluation.runs.create("main", town_cases()[:2], [Setting()])
         app.evaluation.runs.pause(run_id)
         app.close()
         status, out = self.run(settings, capsys, "--resume", run_id[:6])
@@ -375,7 +375,7 @@ def test_without_a_model_none_writes(app: App) -> None:
 
 
 def test_people_label_what_was_judged(app: App) -> None:
-    run_id = run_of(app, asked()[:3], Setting())
+    run_id = run_of(app, town_cases()[:3], Setting())
     waiting = app.evaluation.queue_labels(Side(run_id), 4)
     assert 0 < waiting <= 4
     assert "rules" not in app.evaluation.agreement("main")

@@ -13,7 +13,7 @@ from rag.types import Answer
 ANSWER = Answer("When?", "fast", "answered", "It was opened in 1932.", seconds=1.0)
 
 
-class Kept:
+class RecordingTable:
     """A table that records its rows."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Kept:
 
 
 def scored(which: Sampling, tools: Any = Judges) -> dict[str, Any]:
-    table = Kept()
+    table = RecordingTable()
     shown = DisplayedAnswerScorer(table, which)  # type: ignore[arg-type]
     for number in range(40):
         shown.score(f"{number:032x}", ANSWER, tools)

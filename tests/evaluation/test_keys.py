@@ -17,7 +17,7 @@ from rag.errors import RagError
 from rag.evaluation.cases import Setting
 from rag.locales import say
 from rag.runs.options import Question
-from tests.evaluation.test_app import asked, pages
+from tests.evaluation.test_app import pages, town_cases
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
 from tests.support.hashed_model import HashedBuiltin
@@ -67,11 +67,11 @@ def connect(app: App, server: ChatServer, key: str, browser: str, owner: str = "
     return found
 
 
-def begun(app: App, chat: ChatOptions | None, owner: str = "", count: int = 6, **how: Any) -> str:
+def start_run(app: App, chat: ChatOptions | None, owner: str = "", count: int = 6, **how: Any) -> str:
     """Start a run over `count` questions."""
     mine = app.evaluation.of(owner)
     set_id = mine.sets.create("main", f"set {time.monotonic()}")
-    mine.sets.put(set_id, asked()[:count])
+    mine.sets.put(set_id, town_cases()[:count])
     return mine.evaluate(set_id, [Setting()], chat=chat, **how)
 
 
@@ -79,7 +79,7 @@ def begun(app: App, chat: ChatOptions | None, owner: str = "", count: int = 6, *
 def test_nobody_resumes_a_run_with_the_key_of_who_left_it(app: App, left: str) -> None:
     gate = Gate()
     with ChatServer(gate, key="ann's") as hers, ChatServer(rules, key="bob's") as his:
-        run_id = begun(app, connect(app, hers, "ann's", "browser 1"))
+        run_id = start_run(app, connect(app, hers, "ann's", "browser 1"))
         runs = app.evaluation.runs
         until(lambda: runs.run(run_id).done)
         if left == "pauses":
@@ -110,7 +110,7 @@ def test_what_is_written_without_the_model_is_no_answer_of_it(app: App) -> None:
     """After a sign-out during an answer, its quotes are not scored as the model's."""
     gate = Gate()
     with ChatServer(gate, key="ann's") as server:
-        run_id = begun(app, connect(app, server, "ann's", "browser"))
+        run_id = start_run(app, connect(app, server, "ann's", "browser"))
         runs = app.evaluation.runs
         until(lambda: runs.run(run_id).done == 1)
         gate.shut = True
@@ -127,7 +127,7 @@ def test_what_is_written_without_the_model_is_no_answer_of_it(app: App) -> None:
 def test_whoever_ends_a_run_has_its_model_forgotten(app: App, end: str) -> None:
     gate = Gate()
     with ChatServer(gate, key="ann's") as server:
-        run_id = begun(app, connect(app, server, "ann's", "browser"))
+        run_id = start_run(app, connect(app, server, "ann's", "browser"))
         until(lambda: gate.asked)
         assert app.evaluation.runs._chats
         getattr(app.evaluation.runs, end)(run_id)
@@ -142,7 +142,7 @@ def test_of_a_connected_model_a_run_keeps_whose_it_is_and_no_key(app: App) -> No
     gate = Gate()
     gate.shut = True
     with ChatServer(gate, key="a-typed-key") as server:
-        begun(app, connect(app, server, "a-typed-key", "browser"))
+        start_run(app, connect(app, server, "a-typed-key", "browser"))
         until(lambda: gate.asked)
         assert "a-typed-key" not in repr(vars(app.evaluation.runs)["_chats"])
         assert b"a-typed-key" not in b"".join(path.read_bytes() for path in app.settings.rag_data_dir.glob("app.*"))
@@ -159,9 +159,9 @@ def test_a_person_has_so_many_answers_of_the_operators_model_a_day(settings: Set
         app = with_model(settings, server, evaluation_answers_per_day=5)
         try:
             anns, bobs = app.evaluation.of("ann").runs, app.evaluation.of("bob").runs
-            first = begun(app, None, "ann", 4, person="ann")
+            first = start_run(app, None, "ann", 4, person="ann")
             until(lambda: anns.run(first).state == "done")
-            judged = begun(app, None, "ann", 3, person="ann", judge=True)
+            judged = start_run(app, None, "ann", 3, person="ann", judge=True)
             until(lambda: anns.run(judged).state == "paused")
             notice = anns.run(judged).notice
             assert notice and notice.code == "evaluation_share_spent" and anns.run(judged).done == 0
@@ -170,12 +170,12 @@ def test_a_person_has_so_many_answers_of_the_operators_model_a_day(settings: Set
             anns.resume(judged)
             until(lambda: anns.run(judged).state == "paused")
             assert anns.run(judged).done == 0, "what was asked is asked, though its run is gone"
-            beside = partial(app.evaluation.of("ann").side_by_side, "main", asked()[0], person="ann")
+            beside = partial(app.evaluation.of("ann").side_by_side, "main", town_cases()[0], person="ann")
             assert len(beside([Setting()])) == 1, "the fifth"
             with pytest.raises(RagError) as caught:
                 beside([Setting()])
             assert caught.value.code == "evaluation_share_spent"
-            theirs = begun(app, None, "bob", 3, person="bob")
+            theirs = start_run(app, None, "bob", 3, person="bob")
             until(lambda: bobs.run(theirs).state == "done")
             assert len(beside([Setting(model="none")])) == 1, "quotes cost nothing"
             spent = len(server.requests)
@@ -207,7 +207,7 @@ def test_a_question_of_a_run_is_one_of_the_persons_answers_under_way(settings: S
     with ChatServer(gate) as server:
         app = with_model(settings, server, answers_per_person=1)
         try:
-            run_id = begun(app, None, "ann", 2, person="ann")
+            run_id = start_run(app, None, "ann", 2, person="ann")
             until(lambda: gate.asked)
             with pytest.raises(RagError) as caught:
                 app.converse(Question("What was the toll?", ("main",)), owner="ann", person="ann")
@@ -230,7 +230,7 @@ def test_a_run_waits_for_its_turn_while_the_person_has_too_many_answers(
         try:
             app.converse(Question("What was the toll?", ("main",)), owner="ann", person="ann")
             until(lambda: gate.asked)
-            run_id, runs = begun(app, None, "ann", 2, person="ann"), app.evaluation.of("ann").runs
+            run_id, runs = start_run(app, None, "ann", 2, person="ann"), app.evaluation.of("ann").runs
             time.sleep(0.2)
             assert (runs.run(run_id).state, runs.run(run_id).done, gate.asked) == ("running", 0, 1)
             gate.shut = False

@@ -15,7 +15,7 @@ from rag.types import Answer, CheckedBy, Citation, Passage, Statement, Verdict
 from tests.support.answering import BRIDGE, VOLCANO, passage
 
 
-def knowing(*true: tuple[str, tuple[int, ...]]) -> support.Supports:
+def make_verifier(*true: tuple[str, tuple[int, ...]]) -> support.Supports:
     """Return a verifier that supports these statements, each by at least these passages, and nothing else."""
 
     def supports(claims: Sequence[Claim], passages: Sequence[Passage]) -> list[Verdict | None]:
@@ -41,26 +41,26 @@ def test_faithfulness_strict_and_lenient() -> None:
 
 def test_verdicts_that_were_shown_are_taken_and_others_are_asked_for() -> None:
     shown = [CitedStatement("a", (), "supported"), CitedStatement("b", (), "partly")]
-    assert support.faithfulness(shown, PASSAGES, knowing()) == {"faithfulness": 0.5, "faithfulness_lenient": 0.75}
+    assert support.faithfulness(shown, PASSAGES, make_verifier()) == {"faithfulness": 0.5, "faithfulness_lenient": 0.75}
     bare = [CitedStatement("a"), CitedStatement("b")]
-    assert support.faithfulness(bare, PASSAGES, knowing(("a", (1,))))["faithfulness"] == 0.5
-    assert support.faithfulness([], PASSAGES, knowing())["faithfulness"] is None
+    assert support.faithfulness(bare, PASSAGES, make_verifier(("a", (1,))))["faithfulness"] == 0.5
+    assert support.faithfulness([], PASSAGES, make_verifier())["faithfulness"] is None
 
 
 def test_answer_correctness() -> None:
     """Two statements, one right; the reference has three, one of which is in the answer: TP 1, FP 1, FN 2."""
     reference = "The bridge opened in 1932. It carries eight lanes. Two railway lines cross it."
-    true = knowing(("It opened in 1932.", (1,)), ("The bridge opened in 1932.", (1,)))
+    true = make_verifier(("It opened in 1932.", (1,)), ("The bridge opened in 1932.", (1,)))
     factual = support.factual_f1(["It opened in 1932.", "It is red."], reference, true)
     assert factual == pytest.approx(1 / (1 + 3 / 2))
     assert support.correctness(factual, 0.8) == pytest.approx(0.75 * 0.4 + 0.25 * 0.8)
-    assert support.factual_f1(["It is red."], reference, knowing()) == 0.0
+    assert support.factual_f1(["It is red."], reference, make_verifier()) == 0.0
     assert support.correctness(factual, None) is support.correctness(None, 0.8) is None
 
 
 def test_noise_sensitivity_in_both_modes() -> None:
     """Of four statements three are wrong: one from a relevant passage, one from an irrelevant one, one from none."""
-    true = knowing(("right", (1,)), ("misled", (1,)), ("misled", (2,)), ("noisy", (3,)))
+    true = make_verifier(("right", (1,)), ("misled", (1,)), ("misled", (2,)), ("noisy", (3,)))
 
     def supports(claims: Sequence[Claim], passages: Sequence[Passage]) -> list[Verdict | None]:
         if passages[0].id == "reference":
@@ -79,7 +79,7 @@ def test_citations_as_alce_counts() -> None:
         CitedStatement("false", (2,)),
         CitedStatement("bare"),
     ]
-    true = knowing(("needs both", (1, 2)), ("one is idle", (1,)))
+    true = make_verifier(("needs both", (1, 2)), ("one is idle", (1,)))
     assert support.citations(said, PASSAGES, true) == {"citation_precision": 3 / 5, "citation_recall": 2 / 4}
     assert support.citations([], PASSAGES, true) == {"citation_precision": None, "citation_recall": None}
 
@@ -103,10 +103,10 @@ def test_rules_judge_without_a_model() -> None:
 
 
 @dataclass
-class Answering:
-    """A verifier that judges up to `most` claims per request; with 0 it fails."""
+class LimitedVerifier:
+    """A verifier that judges up to `max_claims` claims per request; with 0 it fails."""
 
-    most: int
+    max_claims: int
     verifier_kind: CheckedBy = "model"
     asked: list[int] = field(default_factory=list)
 
@@ -114,13 +114,13 @@ class Answering:
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
     ) -> list[Judgement | None]:
         self.asked.append(len(claims))
-        if not self.most:
+        if not self.max_claims:
             raise ModelError("chat_unreachable", address="nowhere")
-        return [Judgement("partly")] * min(self.most, len(claims))
+        return [Judgement("partly")] * min(self.max_claims, len(claims))
 
 
-@pytest.mark.parametrize(("most", "judged"), [(9, 3), (1, 1), (0, 0)])
-def test_what_a_verifier_does_not_answer_is_not_judged(most: int, judged: int) -> None:
+@pytest.mark.parametrize(("max_claims", "judged"), [(9, 3), (1, 1), (0, 0)])
+def test_what_a_verifier_does_not_answer_is_not_judged(max_claims: int, judged: int) -> None:
     claims = [Claim(place, "Mount Aso erupted.", (1,)) for place in range(3)]
-    found = support.by_verifier(Answering(most), 16_000)(claims, PASSAGES)
+    found = support.by_verifier(LimitedVerifier(max_claims), 16_000)(claims, PASSAGES)
     assert list(found) == ["partly"] * judged + [None] * (3 - judged)

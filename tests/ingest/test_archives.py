@@ -11,7 +11,7 @@ import pytest
 from rag.ingest import archives
 from rag.ingest.archives import total_limit
 from rag.ingest.sources import Source, file_sources, path_sources
-from tests.support.hostile import HOSTILE, packed
+from tests.support.hostile import HOSTILE, make_zip
 
 
 def codes(sources: list[Source]) -> list[str]:
@@ -31,7 +31,7 @@ def test_the_files_of_an_archive() -> None:
         "guide/picture.png": b"x",
         "rows.jsonl": b'{"url": "https://example.com/r", "text": "R"}',
     }
-    sources = file_sources("docs.zip", packed(entries))
+    sources = file_sources("docs.zip", make_zip(entries))
     assert [(source.name, source.url, source.data) for source in sources[:2]] == [
         ("docs.zip/guide/a.md", "file:///docs.zip/guide/a.md", b"# A"),
         ("docs.zip/guide/b.txt", "file:///docs.zip/guide/b.txt", b"B"),
@@ -42,22 +42,22 @@ def test_the_files_of_an_archive() -> None:
 
 @pytest.mark.parametrize("name", ["../a.txt", "/etc/a.txt", "a/../../b.txt", "..\\a.txt", "C:\\a.txt"])
 def test_names_that_lead_out(name: str) -> None:
-    (source,) = file_sources("x.zip", packed({name: b"text"}))
+    (source,) = file_sources("x.zip", make_zip({name: b"text"}))
     assert source.broken is not None and source.broken.code == "archive_unsafe_name"
 
 
 def test_archives_within_archives_stay_closed() -> None:
-    (source,) = file_sources("x.zip", packed({"in.zip": packed({"a.txt": b"text"})}))
+    (source,) = file_sources("x.zip", make_zip({"in.zip": make_zip({"a.txt": b"text"})}))
     assert source.broken is not None and source.broken.code == "archive_nested"
 
 
 def test_one_refused_entry_does_not_stop_the_others() -> None:
-    sources = file_sources("x.zip", packed({"a.txt": b"text", "b.zip": b"x", "c.txt": b"more"}))
+    sources = file_sources("x.zip", make_zip({"a.txt": b"text", "b.zip": b"x", "c.txt": b"more"}))
     assert outcomes(sources) == {"x.zip/a.txt": b"text", "x.zip/b.zip": "archive_nested", "x.zip/c.txt": b"more"}
 
 
 def test_an_entry_with_a_password() -> None:
-    data = bytearray(packed({"a.txt": b"text"}))
+    data = bytearray(make_zip({"a.txt": b"text"}))
     for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         data[data.index(mark) + place] |= 1
     (source,) = file_sources("x.zip", bytes(data))
@@ -97,7 +97,7 @@ def test_all_files_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_not_an_archive() -> None:
     assert outcomes(file_sources("x.zip", b"PK\x03\x04")) == {"x.zip": "archive_broken"}
-    assert codes(file_sources("x.zip", packed({"a.png": b"x"}))) == ["other_kind", "archive_empty"]
+    assert codes(file_sources("x.zip", make_zip({"a.png": b"x"}))) == ["other_kind", "archive_empty"]
 
 
 def test_a_folder(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_folder(tmp_path: Path) -> None:
 
 
 def test_of_very_many_files_of_other_kinds_the_first_are_named_and_the_rest_counted() -> None:
-    found = codes(file_sources("x.zip", packed({"a.txt": b"text", **{f"{n:03}.png": b"x" for n in range(205)}})))
+    found = codes(file_sources("x.zip", make_zip({"a.txt": b"text", **{f"{n:03}.png": b"x" for n in range(205)}})))
     assert found == ["", *["other_kind"] * 200, "archive_left_out"]
 
 
@@ -141,7 +141,7 @@ def test_large_files_are_refused_by_kind() -> None:
     ],
 )
 def test_a_damaged_entry_does_not_stop_the_others(mark: bytes, offset: int, bad: bytes) -> None:
-    data = bytearray(packed({"文a.txt": b"text", "c.txt": b"more"}))
+    data = bytearray(make_zip({"文a.txt": b"text", "c.txt": b"more"}))
     place = data.index(mark) + offset
     data[place : place + len(bad)] = bad
     assert outcomes(file_sources("x.zip", bytes(data))) == {"x.zip/文a.txt": "archive_broken", "x.zip/c.txt": b"more"}
@@ -149,7 +149,7 @@ def test_a_damaged_entry_does_not_stop_the_others(mark: bytes, offset: int, bad:
 
 def test_damage_of_any_kind_is_told() -> None:
     """Set each byte of an archive in turn to the values that break most."""
-    whole = packed({"文a.txt": b"text" * 20, "c.md": b"# More"})
+    whole = make_zip({"文a.txt": b"text" * 20, "c.md": b"# More"})
     for place in range(len(whole)):
         for value in (0, 0x7F, 0xFF):
             data = bytearray(whole)

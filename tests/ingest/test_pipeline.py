@@ -12,7 +12,7 @@ from rag.ingest.sources import Source, file_sources, path_sources, record_source
 from rag.types import IngestResult
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
-from tests.support.pdf_files import PICTURE, drawn, lines
+from tests.support.pdf_files import PICTURE, lines, make_pdf
 
 PARAGRAPH = "The harbour bridge was opened in 1932 and carries eight lanes of traffic over the bay. "
 PAGE = "<html><head><title>{title}</title></head><body><article><h1>{title}</h1><p>{text}</p></article></body></html>"
@@ -48,7 +48,7 @@ def test_a_known_page_is_not_fetched_again(ingestor: Ingestor, page_server: Page
 
 def test_pages_of_a_file_that_cannot_be_read_are_named(ingestor: Ingestor) -> None:
     scan, page = "q 612 0 0 792 0 0 cm /P1 Do Q", lines(60, 700, "The harbour bridge carries eight lanes of traffic.")
-    body = drawn(page, scan, scan, page, scan, objects=[PICTURE], resources="/XObject<</P1 4 0 R>>")
+    body = make_pdf(page, scan, scan, page, scan, objects=[PICTURE], resources="/XObject<</P1 4 0 R>>")
     (row,) = run(ingestor, *file_sources("bridge.pdf", body))
     assert (row.status, row.reason) == ("added", "page_in_part")
     assert "3 pages not read (2-3, 5)" in row.message

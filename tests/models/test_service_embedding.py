@@ -15,7 +15,7 @@ import pytest
 from rag.errors import ModelError
 from rag.models.service import _MAX_ATTEMPTS, _PROBE_SECONDS, Service, ServiceEncoder, is_same
 from rag.models.tokens import hash_characters
-from tests.support.model_server import ModelServer, Shape, hashed
+from tests.support.model_server import ModelServer, Shape, hash_texts
 
 TEXTS = [f"the bridge number {number} of the town" for number in range(150)]
 
@@ -26,7 +26,7 @@ def encoder(server: ModelServer, model: str = "m", *, seconds: float = 2.0, key:
 
 
 def unit(texts: list[str], **how: Any) -> np.ndarray:
-    rows = np.array(hashed(texts, **how), dtype=np.float32)
+    rows = np.array(hash_texts(texts, **how), dtype=np.float32)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
@@ -44,7 +44,7 @@ def test_vectors_are_those_of_their_texts_in_any_order(shape: Shape) -> None:
 
 @pytest.mark.parametrize("text", ["", "   ", "\x00", "broken \ud800", "🙂" * 50, "x" * 20_000])
 def test_odd_texts_have_vectors(text: str) -> None:
-    with ModelServer("openai", longest=8_000) as server:
+    with ModelServer("openai", max_characters=8_000) as server:
         assert np.linalg.norm(encoder(server).encode_passages([text])[0]) == pytest.approx(1.0, abs=1e-5)
 
 
@@ -67,7 +67,7 @@ def test_prefixes_are_those_of_the_family(model: str, query: str, passage: str) 
 
 
 def test_batches_shrink_to_what_the_service_takes() -> None:
-    with ModelServer("tei", most=10) as server:
+    with ModelServer("tei", max_texts=10) as server:
         model = encoder(server)
         assert np.allclose(model.encode_passages(TEXTS), unit(TEXTS), atol=1e-6)
         server.requests.clear()
@@ -76,7 +76,7 @@ def test_batches_shrink_to_what_the_service_takes() -> None:
 
 
 def test_one_long_text_is_cut_and_others_stay_together() -> None:
-    with ModelServer("openai", longest=500) as server:
+    with ModelServer("openai", max_characters=500) as server:
         model = encoder(server)
         found = model.encode_passages([*TEXTS[:20], "word " * 300, *TEXTS[20:40]])
         assert np.allclose(np.delete(found, 20, axis=0), unit(TEXTS[:40]), atol=1e-6)
@@ -107,7 +107,7 @@ def test_a_service_that_asks_for_too_long_a_wait_is_not_waited_for() -> None:
 def test_a_silent_service_is_waited_for_once() -> None:
     with ModelServer("tei") as server:
         model = encoder(server, seconds=0.4)
-        server.silence, began = 30.0, time.monotonic()
+        server.delay, began = 30.0, time.monotonic()
         assert fails(lambda: model.encode_query("a")) == "service_timeout"
         assert fails(lambda: model.encode_query("b")) == "service_timeout"
         assert time.monotonic() - began < 1.0
@@ -151,7 +151,7 @@ def test_a_reply_of_another_kind_is_refused(reply: Any, code: str) -> None:
     with ModelServer("openai") as server:
         model = encoder(server)
         assert model.dimension == 64
-        server.change = lambda _: reply
+        server.transform = lambda _: reply
         assert fails(lambda: model.encode_passages(["a"])) == code
 
 
@@ -168,11 +168,11 @@ def test_another_model_of_the_same_dimension_has_another_fingerprint() -> None:
     with ModelServer("tei") as server:
         first = encoder(server).fingerprint()
         noise = np.random.default_rng(0).normal(0, 1e-4, 64)
-        server.encode = lambda texts: (np.array(hashed(texts)) + noise).tolist()
+        server.encode = lambda texts: (np.array(hash_texts(texts)) + noise).tolist()
         assert is_same(first, encoder(server).fingerprint())
-        server.encode = lambda texts: hashed(texts, seed=1)
+        server.encode = lambda texts: hash_texts(texts, seed=1)
         assert not is_same(first, encoder(server).fingerprint())
-        server.encode = lambda texts: hashed(texts, dimension=48)
+        server.encode = lambda texts: hash_texts(texts, dimension=48)
         assert not is_same(first, encoder(server).fingerprint())
 
 

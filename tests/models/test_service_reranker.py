@@ -55,7 +55,7 @@ def test_one_that_ranks_the_answer_last_is_refused() -> None:
 
 def test_batches_are_as_small_as_the_service_wants() -> None:
     texts = [f"text {number} of the bridge" for number in range(40)]
-    with ModelServer("tei", most=16) as server:
+    with ModelServer("tei", max_texts=16) as server:
         found = reranker(server).scores(QUESTION, texts)
         assert found == pytest.approx(probabilities(QUESTION, texts))
 
@@ -63,7 +63,7 @@ def test_batches_are_as_small_as_the_service_wants() -> None:
 def test_what_a_service_leaves_out_is_not_reached() -> None:
     with ModelServer("cohere") as server:
         model = reranker(server, "logits")
-        server.change = lambda reply: {"results": reply["results"][:1]}
+        server.transform = lambda reply: {"results": reply["results"][:1]}
         assert [score is None for score in model.scores(QUESTION, TEXTS)] == [True, False, True]
 
 
@@ -82,7 +82,7 @@ def test_a_reply_of_another_kind_is_refused(reply: Any, code: str) -> None:
     with ModelServer("cohere") as server:
         model = reranker(server, "logits")
         model.scores(QUESTION, TEXTS)
-        server.change = lambda _: reply
+        server.transform = lambda _: reply
         with pytest.raises(ModelError) as caught:
             model.scores(QUESTION, TEXTS)
         assert caught.value.code == code
@@ -92,7 +92,7 @@ def test_a_slow_one_is_given_up_in_time() -> None:
     with ModelServer("cohere") as server:
         model = reranker(server, "logits")
         model.scores(QUESTION, TEXTS)
-        server.silence, began = 30.0, time.monotonic()
+        server.delay, began = 30.0, time.monotonic()
         with pytest.raises(ModelError) as caught:
             model.scores(QUESTION, TEXTS, seconds=0.3)
         assert (caught.value.code, time.monotonic() - began < 1.0) == ("service_timeout", True)

@@ -166,9 +166,9 @@ def test_the_list_of_models() -> None:
     def listed(server: ChatServer, key: str = "") -> list[str]:
         return asyncio.run(list_models(model(server.base_url, key)))
 
-    with ChatServer(lists=["b", "a", "a", "", "x" * 1000]) as server:
+    with ChatServer(listed_models=["b", "a", "a", "", "x" * 1000]) as server:
         assert listed(server) == ["a", "b"]
-    with ChatServer(lists=None) as server:
+    with ChatServer(listed_models=None) as server:
         assert listed(server) == []
     with ChatServer(key="right") as server:
         assert listed(server, "right") == ["test"]

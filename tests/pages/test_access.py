@@ -19,7 +19,7 @@ def anns(app: FakeApp) -> Roles:
 def test_an_owner_grants_and_takes_back(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: Language
 ) -> None:
-    anns(app.filled()).own("main")
+    anns(app.add_sample_pages()).own("main")
     admit(app, monkeypatch, ANN, "@example.com")
     page = open_page("library", language)
     page.text_input(key="access-subject").set_value("nobody")
@@ -43,7 +43,7 @@ def test_an_owner_grants_and_takes_back(
 def test_a_reader_is_offered_no_changes(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: Language
 ) -> None:
-    anns(app.filled()).own("main")
+    anns(app.add_sample_pages()).own("main")
     anns(app).grant("main", EVERYONE, "reader")
     admit(app, monkeypatch, BOB, "@example.com")
     page = open_page("library", language)
@@ -56,6 +56,6 @@ def test_a_reader_is_offered_no_changes(
 
 
 def test_without_sign_in_there_are_no_roles(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     keys = {button.key for button in open_page("library").button}
     assert "recheck-all" in keys and "access-grant" not in keys

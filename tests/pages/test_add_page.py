@@ -69,7 +69,7 @@ def test_a_bulk_import_is_followed_in_batches(open_page: Open, app: FakeApp, lan
 def test_files_that_are_kept_can_be_read_again(open_page: Open, app: FakeApp, language: str) -> None:
     assert label("add_files_kept", language) not in words(open_page("add", language))
     job = app.imports.add_urls(["https://example.org/a"], library="main")
-    app.imports.jobs.kept = 2
+    app.imports.jobs.unread_files = 2
     page = open_page("add", language)
     assert label("add_files_kept", language) in words(page)
     assert page.button(key="files-reread").label == label("add_files_reread", language, count=2)
@@ -79,7 +79,7 @@ def test_files_that_are_kept_can_be_read_again(open_page: Open, app: FakeApp, la
 
 
 def test_questions_about_an_import_are_confined_to_its_pages(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     stored, other = app.library("main").stored[0], "https://example.org/gone"
     app.imports.jobs.ends[stored.url] = IngestResult(stored.url, stored.url, stored.url_hash, "added", "page_added", "")
     ended(app, other, "failed", "timeout", url=other, seconds=3)
@@ -97,7 +97,7 @@ def test_questions_about_an_import_are_confined_to_its_pages(open_page: Open, ap
 def test_after_an_import_a_card_says_what_the_pages_are_about_and_asks_their_questions(
     open_page: Open, app: FakeApp, language: str
 ) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.overviews.questions = ("How often is the lamp lit?",)
     stored, other = app.library("main").stored[0], "https://example.org/gone"
     app.imports.jobs.ends[stored.url] = IngestResult(stored.url, stored.url, stored.url_hash, "added", "page_added", "")

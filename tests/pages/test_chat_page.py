@@ -55,7 +55,7 @@ def is_chinese(text: str) -> bool:
 
 @BOTH
 def test_a_question_gets_a_cited_answer(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     question, quotes = ASKED[language]
     page = open_page("chat", language)
     page.chat_input[0].set_value(question).run()
@@ -74,7 +74,7 @@ def test_a_question_gets_a_cited_answer(open_page: Open, app: FakeApp, language:
 
 @pytest.mark.parametrize("url", [url for url in ODD_ADDRESSES if "\ud800" not in url])  # which no database stores
 def test_no_stored_address_keeps_an_answer_from_being_drawn(open_page: Open, app: FakeApp, url: str) -> None:
-    library = app.filled().library("main")
+    library = app.add_sample_pages().library("main")
     library.stored[:] = [replace(page, url=url, site=url) for page in library.stored]
     page = open_page("chat")
     page.chat_input[0].set_value(ASKED["en"][0]).run()
@@ -85,7 +85,7 @@ def test_no_stored_address_keeps_an_answer_from_being_drawn(open_page: Open, app
 
 
 def test_examples_are_offered_where_their_pages_are(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     sample = json.loads((ROOT / "examples" / "questions.json").read_text(encoding="utf-8"))
     row = next(row for row in sample if row["lang"] == language)
     before = open_page("chat", language)
@@ -98,7 +98,7 @@ def test_examples_are_offered_where_their_pages_are(open_page: Open, app: FakeAp
 
 
 def test_the_next_question_belongs_to_the_same_conversation(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("chat")
     for question in ("How often was the lamp wound?", "And in fog?"):
         page.chat_input[0].set_value(question).run()
@@ -109,8 +109,8 @@ def test_the_next_question_belongs_to_the_same_conversation(open_page: Open, app
 
 
 def test_a_running_answer_shows_its_steps_and_can_be_stopped(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
-    app.released = 7
+    app.add_sample_pages()
+    app.visible_events = 7
     page = open_page("chat", language)
     page.chat_input[0].set_value(ASKED[language][0]).run()
     shown = words(page)
@@ -126,21 +126,21 @@ def test_a_running_answer_shows_its_steps_and_can_be_stopped(open_page: Open, ap
 
 
 def test_a_reload_finds_a_running_answer_again(open_page: Open, app: FakeApp) -> None:
-    app.filled()
-    app.released = 4
+    app.add_sample_pages()
+    app.visible_events = 4
     first = open_page("chat")
     first.chat_input[0].set_value("How often was the lamp wound?").run()
     second = open_page("chat", conversation=first.query_params["conversation"])
     assert "How often was the lamp wound?" in words(second)
     assert second.button(key=f"stop-{app.newest}")
-    app.released = 1000
+    app.visible_events = 1000
     second.run()
     second.run()
     assert ENGLISH_QUOTES[0] in words(second)
 
 
 def test_a_conversation_that_is_gone_is_said_so(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("chat", language, conversation="0" * 32)
     assert not page.exception
     assert len(page.toast) == 1
@@ -150,7 +150,7 @@ def test_a_conversation_that_is_gone_is_said_so(open_page: Open, app: FakeApp, l
 @BOTH
 @pytest.mark.parametrize("outcome", ["caveat", "not_in_pages", "failed"])
 def test_every_outcome_is_told(open_page: Open, app: FakeApp, outcome: str, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.outcome = outcome  # type: ignore[assignment]
     page = open_page("chat", language)
     page.chat_input[0].set_value(ASKED[language][0]).run()
@@ -161,7 +161,7 @@ def test_every_outcome_is_told(open_page: Open, app: FakeApp, outcome: str, lang
 
 
 def test_deep_mode_is_asked_for(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("chat")
     assert page.menu_button(key="mode-menu").label == label("mode_fast", "en")
     page.menu_button(key="mode-menu").click("deep").run()
@@ -171,7 +171,7 @@ def test_deep_mode_is_asked_for(open_page: Open, app: FakeApp) -> None:
 
 
 def test_modes_that_need_a_chat_model_say_so_and_offer_one(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     lines = "\n".join(open_page("chat", language).menu_button(key="mode-menu").options)
     assert label("mode_fast_hint", language) in lines
     assert label("mode_deep_quoting", language) in lines and label("mode_judge_quoting", language) in lines
@@ -180,14 +180,14 @@ def test_modes_that_need_a_chat_model_say_so_and_offer_one(open_page: Open, app:
 
 def test_with_a_chat_model_each_mode_says_what_it_does(open_page: Open, app: FakeApp) -> None:
     app.chats = connected_chats(app)
-    app.filled()
+    app.add_sample_pages()
     lines = "\n".join(open_page("chat").menu_button(key="mode-menu").options)
     assert label("mode_deep_hint", "en") in lines and label("mode_judge_hint", "en") in lines
     assert label("chat_connect", "en") not in lines
 
 
 def test_the_model_menu_lists_the_models_of_the_service(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     assert open_page("chat").button(key="model-connect").label == label("chat_connect", "en")
     app.chats = connected_chats(app)
     page = opened(open_page("chat"), "model-menu")
@@ -200,7 +200,7 @@ def test_the_model_menu_lists_the_models_of_the_service(open_page: Open, app: Fa
 
 
 def test_the_model_menu_tells_the_window_and_speed_of_the_model(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.chats = connected_chats(app)
     capacity = app.chats.capacity(app.chats.of_settings())
     capacity.window, capacity.read_speeds, capacity.write_speeds, capacity.first_token_waits = (
@@ -224,7 +224,7 @@ def connected_chats(app: FakeApp) -> FakeChats:
 
 
 def test_a_new_conversation_forgets_the_old_one(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("chat")
     page.chat_input[0].set_value("How often was the lamp wound?").run()
     page.run()
@@ -234,7 +234,7 @@ def test_a_new_conversation_forgets_the_old_one(open_page: Open, app: FakeApp) -
 
 
 def test_a_source_is_opened_turned_over_and_closed(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("chat")
     page.chat_input[0].set_value("How often was the lamp wound?").run()
     page.run()
@@ -252,7 +252,7 @@ def test_a_source_is_opened_turned_over_and_closed(open_page: Open, app: FakeApp
 
 
 def test_a_models_answer_is_rendered_safely(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.answer_text = "![x](https://evil.example/x.png) <img src=x> [go](https://evil.example) [1]"
     page = open_page("chat")
     page.chat_input[0].set_value("How often was the lamp wound?").run()
@@ -265,7 +265,7 @@ def test_a_models_answer_is_rendered_safely(open_page: Open, app: FakeApp) -> No
 
 
 def test_what_tools_were_called_stands_under_the_answer(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.answer_text = "36"
     called = ToolUse("retrieve", "x", "1 passage: ![go](https://evil.example/x.png)")
     app.tools = (ToolUse("calculator", "15% * 240", "15% * 240 = 36"), called)
@@ -296,7 +296,7 @@ def opened(page: AppTest, key: str, value: object = True) -> AppTest:
 
 
 def test_another_tab_and_a_restarted_server_show_what_was_stored(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     first = asked(open_page("chat"))
     app.runs.answers.clear()
     second = open_page("chat", conversation=first.query_params["conversation"])
@@ -308,7 +308,7 @@ def test_another_tab_and_a_restarted_server_show_what_was_stored(open_page: Open
 
 
 def test_a_reload_keeps_mode_and_scope(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("chat")
     page.chat_input[0].set_value("How often was the lamp wound?").run()
     state = page.session_state["pagelight"]
@@ -322,7 +322,7 @@ def test_a_reload_keeps_mode_and_scope(open_page: Open, app: FakeApp) -> None:
 def test_a_message_that_asked_for_its_own_mode_leaves_the_chosen_one_alone(
     open_page: Open, app: FakeApp, mode: str
 ) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("chat")
     page.session_state["pagelight"].mode = mode
     page.chat_input[0].set_value("15 % of 240").run()
@@ -335,8 +335,8 @@ def test_a_message_that_asked_for_its_own_mode_leaves_the_chosen_one_alone(
 def test_an_answer_that_was_cut_off_says_so_and_can_be_asked_again(
     open_page: Open, app: FakeApp, language: str
 ) -> None:
-    app.filled()
-    app.released = 7
+    app.add_sample_pages()
+    app.visible_events = 7
     page = open_page("chat", language)
     page.chat_input[0].set_value(ASKED[language][0]).run()
     turn = app.newest
@@ -346,14 +346,14 @@ def test_an_answer_that_was_cut_off_says_so_and_can_be_asked_again(
     shown = words(page)
     assert "The lamp was wound" in shown
     assert label("outcome_unfinished", language) in shown
-    app.released = 1000
+    app.visible_events = 1000
     page.button(key=f"again-{turn}").click().run()
     assert [one["question"] for one in app.asked] == [ASKED[language][0]] * 2
     assert app.asked[1]["conversation_id"] == page.query_params["conversation"]
 
 
 def test_what_a_follow_up_was_understood_as_can_be_put_right(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.standalone = "How often was it wound in *fog*?"
     page = asked(open_page("chat", language), ASKED[language][0])
     turn = app.newest
@@ -365,7 +365,7 @@ def test_what_a_follow_up_was_understood_as_can_be_put_right(open_page: Open, ap
 
 
 def test_a_finished_answer_is_made_again_in_another_mode_or_with_another_model(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = asked(open_page("chat"))
     first = app.newest
     opened(page, f"regenerate-{first}")
@@ -388,7 +388,7 @@ def test_a_finished_answer_is_made_again_in_another_mode_or_with_another_model(o
 
 
 def test_an_answer_is_saved_as_a_note(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = asked(open_page("chat"))
     page.button(key=f"note-{app.newest}").click().run()
     assert not page.exception
@@ -397,7 +397,7 @@ def test_an_answer_is_saved_as_a_note(open_page: Open, app: FakeApp) -> None:
 
 
 def test_a_pinned_question_is_listed_above_its_conversation(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = asked(open_page("chat"))
     pin = f"pin-{app.newest}"
     page.button(key=pin).click().run()
@@ -409,7 +409,7 @@ def test_a_pinned_question_is_listed_above_its_conversation(open_page: Open, app
 
 
 def test_more_than_eight_sources_fold(open_page: Open, app: FakeApp) -> None:
-    page = app.filled().library("main").stored[0]
+    page = app.add_sample_pages().library("main").stored[0]
     app.cited = tuple(
         replace(make_citation(page, ENGLISH_QUOTES[0], n), url_hash=f"{n:032x}", title=f"Page {n}")
         for n in range(1, 11)
@@ -421,7 +421,7 @@ def test_more_than_eight_sources_fold(open_page: Open, app: FakeApp) -> None:
 
 
 def test_conversations_are_listed_searched_renamed_and_deleted(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = asked(open_page("chat"))
     lamp = open_id(page)
     page.button(key="talk-new").click().run()
@@ -445,7 +445,7 @@ def test_conversations_are_listed_searched_renamed_and_deleted(open_page: Open, 
 
 
 def test_a_conversation_can_be_taken_elsewhere(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = asked(open_page("chat", language), ASKED[language][0])
     assert not page.get("download_button")
     names = [one.proto.label for one in opened(page, "talk-menu").get("download_button")]
@@ -453,7 +453,7 @@ def test_a_conversation_can_be_taken_elsewhere(open_page: Open, app: FakeApp, la
 
 
 def test_asking_differently_begins_a_conversation_with_what_was_said_before(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = asked(open_page("chat"), "How often was the lamp wound?", "And in fog?")
     source = open_id(page)
     turn = app.newest
@@ -475,7 +475,7 @@ def test_asking_differently_begins_a_conversation_with_what_was_said_before(open
 
 
 def test_thumbs_are_kept_with_a_reason_and_a_correction(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = asked(open_page("chat", language), ASKED[language][0])
     turn = app.newest
     page.feedback(key=f"thumbs-{turn}").set_value(0).run()
@@ -492,8 +492,8 @@ def test_thumbs_are_kept_with_a_reason_and_a_correction(open_page: Open, app: Fa
 
 
 def test_questions_to_ask_next_are_one_click_away(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
-    app.suggests = ("And in *fog*?",)
+    app.add_sample_pages()
+    app.suggestions = ("And in *fog*?",)
     page = asked(open_page("chat", language), ASKED[language][0])
     assert label("next_questions", language) in words(page)
     page.button(key=f"suggestion-0-{app.newest}").click().run()
@@ -501,7 +501,7 @@ def test_questions_to_ask_next_are_one_click_away(open_page: Open, app: FakeApp,
 
 
 def test_what_an_answer_used_is_said(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.usage = Usage(3, 1000, 240, estimated=True, money=0.00123)
     page = asked(open_page("chat", language), ASKED[language][0])
     shown = words(page)
@@ -515,20 +515,20 @@ def test_what_an_answer_used_is_said(open_page: Open, app: FakeApp, language: st
 
 
 def test_a_page_that_changed_or_is_gone_is_marked(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = asked(open_page("chat", language), ASKED[language][0])
     assert label("source_newer", language) not in words(page)
     stored = app.library().stored
     stored[:] = [replace(one, text_hash="another") for one in stored]
     assert label("source_newer", language) in words(page.run())
-    stored[:] = [replace(one, status="gone") for one in app.filled().library().stored]
+    stored[:] = [replace(one, status="gone") for one in app.add_sample_pages().library().stored]
     assert label("source_off_site", language) in words(page.run())
     stored.clear()
     assert label("source_missing", language) in words(page.run())
 
 
 def test_options_go_along_with_the_question(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.settings = app.settings.model_copy(update={"llm_model": "big", "llm_base_url": "http://127.0.0.1:1/v1"})
     app.chats = FakeChats(app.settings)
     app.usage = Usage(calls=1)
@@ -550,7 +550,7 @@ def test_options_go_along_with_the_question(open_page: Open, app: FakeApp) -> No
 
 
 def test_a_model_named_beside_the_question_is_tried_on_the_spot(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.settings = app.settings.model_copy(update={"llm_model": "big", "llm_base_url": "http://127.0.0.1:1/v1"})
     app.chats = FakeChats(app.settings)
     for name, menu in (("fast_model", "options"), ("model", "model-menu")):
@@ -567,14 +567,14 @@ def test_a_model_named_beside_the_question_is_tried_on_the_spot(open_page: Open,
 
 
 def test_without_a_chat_model_only_the_time_can_be_limited(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = opened(open_page("chat"), "options")
     assert [one.key for one in page.number_input] == ["option-seconds"]
     assert not page.exception
 
 
 def test_other_libraries_are_chosen_beside_the_question(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     name = app.libraries.create("Boats & ferries")
     page = opened(open_page("chat", language), "filters")
     page.multiselect(key="filter-libraries").set_value([name]).run()
@@ -595,7 +595,7 @@ def test_what_was_remembered_is_said_and_undone_with_one_click(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rag.ui.chat.conversation.person_id", lambda: "ann")
-    app.filled()
+    app.add_sample_pages()
     page = asked(open_page("chat", language))
     note = app.memory.add("ann", "I work in Berlin", permanent=True)
     app.database.conversations.add_extra(app.newest, {"settings": {"remembered": note}})
@@ -608,7 +608,7 @@ def test_what_was_remembered_is_said_and_undone_with_one_click(
 def test_pages_ticked_beside_the_chat_limit_its_questions_and_stay_with_the_conversation(
     open_page: Open, app: FakeApp, language: str
 ) -> None:
-    app.filled()
+    app.add_sample_pages()
     stored = app.library("main").stored[0]
     page = open_page("chat", language)
     page.button(key="page-picker-toggle").click().run()

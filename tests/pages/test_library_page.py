@@ -47,7 +47,7 @@ def test_an_empty_library_says_what_to_do_next(open_page: Open, language: str) -
 
 
 def test_the_table_lists_the_pages(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library", language)
     assert not page.exception
     table = page.dataframe[0].value
@@ -63,7 +63,7 @@ def test_the_table_lists_the_pages(open_page: Open, app: FakeApp, language: str)
 
 @pytest.mark.parametrize("url", [url for url in ODD_ADDRESSES if "\ud800" not in url])  # which no database stores
 def test_no_stored_address_keeps_the_page_from_being_drawn(open_page: Open, app: FakeApp, url: str) -> None:
-    library = app.filled().library("main")
+    library = app.add_sample_pages().library("main")
     library.stored[0] = replace(library.stored[0], url=url, aliases=(url,), site=url)
     page = open_page("library")
     assert not page.exception and not page.error and len(page.dataframe[0].value) == 2
@@ -72,7 +72,7 @@ def test_no_stored_address_keeps_the_page_from_being_drawn(open_page: Open, app:
 
 
 def test_the_filter_narrows_the_table(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library")
     page.text_input(key="library-words").set_value("灯塔").run()
     assert titles(page) == ["灯塔的看守"]
@@ -82,7 +82,7 @@ def test_the_filter_narrows_the_table(open_page: Open, app: FakeApp) -> None:
 
 
 def test_words_are_looked_for_in_the_texts(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library")
     page.toggle(key="library-in_text").set_value(True).run()
     page.text_input(key="library-words").set_value("发条").run()
@@ -94,7 +94,7 @@ def test_words_are_looked_for_in_the_texts(open_page: Open, app: FakeApp) -> Non
 
 
 def test_what_is_typed_into_the_filter_outlives_the_switch_to_texts(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library")
     page.text_input(key="library-words").set_value("灯塔").run()
     page.toggle(key="library-in_text").set_value(True).run()
@@ -107,7 +107,7 @@ def test_what_is_typed_into_the_filter_outlives_the_switch_to_texts(open_page: O
 
 
 def test_a_state_shows_its_pages_alone(open_page: Open, app: FakeApp) -> None:
-    library = app.filled().library("main")
+    library = app.add_sample_pages().library("main")
     library.stored[0] = replace(library.stored[0], status="gone")
     page = open_page("library")
     page.button_group(key="library-state").set_value("gone").run()
@@ -116,7 +116,7 @@ def test_a_state_shows_its_pages_alone(open_page: Open, app: FakeApp) -> None:
 
 
 def test_filters_outlive_a_visit_to_a_page(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library")
     page.selectbox(key="library-language").select("zh").run()
     choose(page, opened=0)
@@ -128,7 +128,7 @@ def test_filters_outlive_a_visit_to_a_page(open_page: Open, app: FakeApp) -> Non
 
 
 def test_all_pages_go_only_after_a_confirmation(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library", language)
     page.button(key="clear").click().run()
     assert page.button(key="clear-go").disabled
@@ -143,7 +143,7 @@ def test_all_pages_go_only_after_a_confirmation(open_page: Open, app: FakeApp, l
 
 
 def test_ticked_pages_go_after_a_confirmation(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library", language)
     place = titles(page).index("Keeping a lighthouse")
     choose(page, ticked=(place,))
@@ -163,7 +163,7 @@ def test_ticked_pages_go_after_a_confirmation(open_page: Open, app: FakeApp, lan
 
 
 def test_ticked_pages_are_left_out_and_let_in_again(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library")
     choose(page, ticked=(0, 1))
     page.button(key="bulk-leave-out").click().run()
@@ -174,7 +174,7 @@ def test_ticked_pages_are_left_out_and_let_in_again(open_page: Open, app: FakeAp
 
 
 def test_ticked_pages_are_looked_at_again_and_followed(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library")
     choose(page, ticked=(0, 1))
     page.button(key="bulk-recheck").click().run()
@@ -188,7 +188,7 @@ def test_ticked_pages_are_looked_at_again_and_followed(open_page: Open, app: Fak
 
 
 def test_a_click_opens_the_text_of_a_page(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library", language)
     choose(page, opened=titles(page).index("灯塔的看守"))
     assert not page.exception
@@ -198,7 +198,7 @@ def test_a_click_opens_the_text_of_a_page(open_page: Open, app: FakeApp, languag
 
 
 def test_chunks_are_marked_where_they_lie(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library", language, page=f"{1:032x}")
     page.button_group(key="page-view").set_value("chunks").run()
     assert not page.exception
@@ -210,7 +210,7 @@ def test_chunks_are_marked_where_they_lie(open_page: Open, app: FakeApp, languag
 
 
 def test_a_changed_page_shows_what_changed(open_page: Open, app: FakeApp, language: str) -> None:
-    library = app.filled().library("main")
+    library = app.add_sample_pages().library("main")
     before = first_page(app)
     changed = before.text.replace("four hours", "six hours")
     moment = datetime.now(UTC).isoformat()
@@ -227,7 +227,7 @@ def test_a_changed_page_shows_what_changed(open_page: Open, app: FakeApp, langua
 
 
 def test_a_summary_is_made_with_a_click_and_gone_with_the_text(open_page: Open, app: FakeApp, language: str) -> None:
-    library = app.filled().library("main")
+    library = app.add_sample_pages().library("main")
     own = library.stored[0 if language == "en" else 1]
     page = open_page("library", language, page=own.url_hash)
     page.button_group(key="page-view").set_value("summary").run()
@@ -244,7 +244,7 @@ def test_a_summary_is_made_with_a_click_and_gone_with_the_text(open_page: Open, 
 
 
 def test_a_page_tells_what_is_known_of_it(open_page: Open, app: FakeApp) -> None:
-    library = app.filled().library("main")
+    library = app.add_sample_pages().library("main")
     library.stored[0] = replace(
         library.stored[0],
         author="Ida [Lewis](https://evil.example)",
@@ -264,7 +264,7 @@ def test_a_page_tells_what_is_known_of_it(open_page: Open, app: FakeApp) -> None
 
 
 def test_a_page_that_is_not_there_leads_back_to_the_list(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library", page="f" * 32)
     assert "page" not in page.query_params
     assert len(titles(page)) == 2
@@ -272,31 +272,31 @@ def test_a_page_that_is_not_there_leads_back_to_the_list(open_page: Open, app: F
 
 
 def test_a_schedule_is_set_and_taken_back(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library", language)
     page.selectbox(key="schedule-site").select("lighthouse.example")
     page.number_input(key="schedule-every-library").set_value(2)
     page.button(key="schedule-set-library").click().run()
     assert not page.exception
-    (view,) = app.imports.schedules.kept
+    (view,) = app.imports.schedules.views
     assert (view.schedule.site, view.schedule.every_hours) == ("lighthouse.example", 48)
     assert f"lighthouse.example** · {label('every_days', language, count=2)}" in words(page)
     page.button(key=f"schedule-remove-{view.schedule.id}").click().run()
-    assert not app.imports.schedules.kept
+    assert not app.imports.schedules.views
 
 
 def test_one_page_has_a_schedule_of_its_own(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library", page=f"{1:032x}")
     page.selectbox(key="schedule-unit-page").select("hours")
     page.number_input(key="schedule-every-page").set_value(12)
     page.button(key="schedule-set-page").click().run()
-    (view,) = app.imports.schedules.kept
+    (view,) = app.imports.schedules.views
     assert (view.schedule.url_hashes, view.schedule.every_hours) == ((f"{1:032x}",), 12)
 
 
 def test_the_library_becomes_a_file(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library", language)
     page.button(key="export-go").click().run()
     assert label("transfer_export", language, library="main") in words(page)
@@ -309,18 +309,18 @@ def test_the_library_becomes_a_file(open_page: Open, app: FakeApp, language: str
 
 
 def test_a_file_becomes_a_library(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library")
     page.text_input(key="import-name-0").set_value("second")
     uploader = next(one for one in page.file_uploader if one.key == "import-file-0")
     uploader.set_value([("main.pagelight", b"the file", "application/zip")]).run()
     page.button(key="import-go").click().run()
-    assert app.transfers.brought == [("main.pagelight", "second", b"the file")]
+    assert app.transfers.uploads == [("main.pagelight", "second", b"the file")]
     assert page.query_params["transfer"] == "transfer1"
 
 
 def test_a_library_is_renamed(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("library", language)
     page.text_input(key="rename-title-main").set_value("Our Wiki")
     page.button(key="library-rename").click().run()
@@ -329,7 +329,7 @@ def test_a_library_is_renamed(open_page: Open, app: FakeApp, language: str) -> N
 
 
 def test_a_library_is_removed_after_a_question_and_brought_back(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     name = app.libraries.create("My Notes")
     page = open_page("library", language, library=name)
     page.button(key="library-remove").click().run()
@@ -356,7 +356,7 @@ def test_a_link_to_a_removed_library_says_that_it_can_be_brought_back(
 
 def with_map(app: FakeApp) -> PageMap:
     """Add and return a map with two subjects, the first of which is about the second of two pages."""
-    first, second = (page.url_hash for page in app.filled().library("main").stored)
+    first, second = (page.url_hash for page in app.add_sample_pages().library("main").stored)
     subjects = ("看守 · 发条", "four · hours")
     app.page_maps.found = PageMap({first: (0.0, 1.0), second: (1.0, 0.25)}, subjects, {first: 1, second: 0})
     return app.page_maps.found
@@ -420,7 +420,7 @@ def test_a_subject_that_is_no_more_narrows_nothing(open_page: Open, app: FakeApp
 
 
 def test_a_small_library_has_no_map(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     assert label("map_too_few", "en", fewest=MIN_PAGES) in words(open_map(open_page))
 
 
@@ -429,14 +429,14 @@ def test_a_library_of_another_model_moves_and_can_go_back(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rag.app.libraries._CACHE_SECONDS", 0.0)  # records change without the app's knowledge
-    app.filled()
+    app.add_sample_pages()
     ensure_registry(app.libraries._client)
     register(app.libraries._client, "main", library_payload(LibraryInfo("main", MINILM_STORED, 384)))
     current = app.libraries.current_model()
     page = open_page("library", language)
     assert label("move_go", language, model=current) in words(page)
     page.button(key="move-go").click().run()
-    assert app.moves.begun == [("main", current)]
+    assert app.moves.started == [("main", current)]
     while "move-close" not in [button.key for button in page.button]:
         assert label("move_title", language, model=current) in words(page)
         assert "move-go" not in [button.key for button in page.button]
@@ -449,4 +449,4 @@ def test_a_library_of_another_model_moves_and_can_go_back(
     page.run()
     assert "move-go" not in [button.key for button in page.button]
     page.button(key="move-back").click().run()
-    assert app.moves.begun[1:] == [("main", "back")]
+    assert app.moves.started[1:] == [("main", "back")]

@@ -27,7 +27,7 @@ def choosing(page: AppTest) -> AppTest:
 
 @BOTH
 def test_a_search_shows_passages_and_why_and_asks_nothing(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = searched(open_page, language)
     assert not page.exception
     shown = words(page)
@@ -41,7 +41,7 @@ def test_a_search_shows_passages_and_why_and_asks_nothing(open_page: Open, app: 
 
 
 def test_drawing_again_does_not_search_again(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = searched(open_page, "en")
     page.run()
     page.run()
@@ -51,7 +51,7 @@ def test_drawing_again_does_not_search_again(open_page: Open, app: FakeApp) -> N
 
 
 def test_a_search_in_the_address_is_made(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("search")
     page.query_params["find"] = "lamp"
     page.run()
@@ -65,7 +65,7 @@ def test_an_empty_library_says_so(open_page: Open, language: str) -> None:
 
 
 def test_nothing_found_is_said(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     other = "灯" if language == "en" else "lamp"
     stored = app.library("main").stored
     stored[:] = [page for page in stored if page.language == language]
@@ -76,14 +76,14 @@ def test_nothing_found_is_said(open_page: Open, app: FakeApp, language: str) -> 
 
 
 def test_the_question_can_be_asked(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = searched(open_page, "en")
     page.button(key="search-ask").click().run()
     assert app.asked[0]["question"] == ASKED["en"][0]
 
 
 def test_filters_reach_the_search_and_the_question(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = choosing(open_page("search", language))
     assert not page.exception
     page.multiselect(key="filter-pages").set_value([app.library("main").stored[0].url_hash])
@@ -108,7 +108,7 @@ def test_filters_reach_the_search_and_the_question(open_page: Open, app: FakeApp
 
 
 def test_a_chip_takes_its_filter_away(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = choosing(open_page("search"))
     page.multiselect(key="filter-languages").set_value(["en", "zh"])
     choosing(page).button(key="chip-0").click()
@@ -119,7 +119,7 @@ def test_a_chip_takes_its_filter_away(open_page: Open, app: FakeApp) -> None:
 
 
 def test_the_standard_strategy_is_no_choice(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = choosing(open_page("search"))
     select = page.selectbox(key="filter-strategy")
     standard = select.value
@@ -130,7 +130,7 @@ def test_the_standard_strategy_is_no_choice(open_page: Open, app: FakeApp) -> No
 
 
 def test_another_library_has_its_own_filters(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.libraries.create("second")
     page = choosing(open_page("search"))
     page.multiselect(key="filter-languages").set_value(["en"])

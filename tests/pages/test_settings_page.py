@@ -22,7 +22,7 @@ BOTH = pytest.mark.parametrize("language", ["en", "zh"])
 
 @BOTH
 def test_what_is_in_use_is_said(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("settings", language)
     assert not page.exception
     shown = words(page)
@@ -33,7 +33,7 @@ def test_what_is_in_use_is_said(open_page: Open, app: FakeApp, language: str) ->
 
 
 def test_settings_have_tabs_and_the_way_there_is_the_status(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("chat")
     page.menu_button(key="manage").click("settings").run()
     assert page.tabs
@@ -53,7 +53,7 @@ def fill(page: object, model: str, base_url: str, key: str) -> None:
 
 
 def test_a_chat_model_is_kept_for_this_session(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("settings")
     fill(page, "qwen3:8b", "http://127.0.0.1:11434/v1", "a key")
     page.button(key="chat-use").click().run()
@@ -69,7 +69,7 @@ def test_a_chat_model_is_kept_for_this_session(open_page: Open, app: FakeApp) ->
 
 
 def test_a_key_goes_to_the_service_it_was_given_for(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("settings")
     fill(page, "large", "http://127.0.0.1:11434/v1", "a key")
     page.button(key="chat-use").click().run()
@@ -141,7 +141,7 @@ def test_prices_and_limits_are_said(open_page: Open, app: FakeApp, language: str
 
 
 def test_feedback_is_counted_and_downloaded_as_test_cases(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     assert label("feedback_none", language) in words(open_page("settings", language))
     asked = app.converse(Question("How often was the lamp wound?", ("main",)))
     app.answer(asked.run_id)
@@ -171,7 +171,7 @@ def test_what_is_connected_is_the_browsers(open_page: Open, app: FakeApp, monkey
 def test_who_signs_out_takes_the_model_along(open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "browser_id", lambda: "shared")
     monkeypatch.setattr(st, "logout", lambda: None)
-    admit(app.filled(), monkeypatch, ANN, "@example.com")
+    admit(app.add_sample_pages(), monkeypatch, ANN, "@example.com")
     page = open_page("settings")
     connect(page)
     assert open_page("chat").session_state["pagelight"].chat
@@ -183,7 +183,7 @@ def test_another_person_in_the_same_browser_has_no_model(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "browser_id", lambda: "shared")
-    admit(app.filled(), monkeypatch, ANN, "@example.com")
+    admit(app.add_sample_pages(), monkeypatch, ANN, "@example.com")
     connect(open_page("settings"))
     admit(app, monkeypatch, BOB, "@example.com")
     assert open_page("chat").session_state["pagelight"].chat is None
@@ -192,7 +192,7 @@ def test_another_person_in_the_same_browser_has_no_model(
 def test_rules_for_models_are_replaced_and_taken_back(
     open_page: Open, app: FakeApp, tmp_path: Path, language: str
 ) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.chats.prompts = PromptTexts(tmp_path)
     page = open_page("settings", language)
     page.selectbox(key="prompt-name").select("need.en").run()
@@ -211,7 +211,7 @@ def test_rules_for_models_are_replaced_and_taken_back(
 
 
 def test_only_who_administers_sees_the_rules(open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    admit(app.filled(), monkeypatch, ANN, "@example.com")
+    admit(app.add_sample_pages(), monkeypatch, ANN, "@example.com")
     assert label("settings_prompts", "en") not in words(open_page("settings"))
     app.settings = app.settings.model_copy(update={"auth_admins": (BOB["email"],)})
     assert label("settings_prompts", "en") not in words(open_page("settings"))
@@ -240,7 +240,7 @@ def test_what_was_asked_to_be_remembered_is_listed_edited_and_forgotten(
 def test_a_reranker_is_turned_on_after_it_was_compared(
     open_page: Open, app: FakeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
-    app.filled()
+    app.add_sample_pages()
     assert label("settings_reranker", language) not in words(open_page("settings", language))  # none is configured
     served = {"reranker_base_url": "http://127.0.0.1:9", "reranker_model": "judge"}
     reranking = app.models.reranking = Reranking(load_settings(None, rag_data_dir=tmp_path, **served))
@@ -272,6 +272,6 @@ def test_only_administrators_turn_a_reranker_on(
 ) -> None:
     served = {"reranker_base_url": "http://127.0.0.1:9", "rag_data_dir": tmp_path}
     app.models.reranking = Reranking(load_settings(None, **served))
-    admit(app.filled(), monkeypatch, BOB, "@example.com")
+    admit(app.add_sample_pages(), monkeypatch, BOB, "@example.com")
     app.settings = app.settings.model_copy(update={"auth_admins": ("ann@example.com",)})
     assert label("settings_reranker", "en") not in words(open_page("settings"))

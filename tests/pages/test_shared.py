@@ -16,7 +16,7 @@ QUESTION = "What lights the tower?"
 def test_a_link_is_made_opened_and_removed(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: Language
 ) -> None:
-    admit(app.filled(), monkeypatch, ANN, "@example.com")
+    admit(app.add_sample_pages(), monkeypatch, ANN, "@example.com")
     page = open_page("chat", language)
     page.chat_input[0].set_value(QUESTION).run()
     owner = build_person(ANN).owner
@@ -43,7 +43,7 @@ def test_a_link_is_made_opened_and_removed(
 
 
 def test_without_sign_in_there_is_nobody_to_share_with(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("chat")
     page.chat_input[0].set_value(QUESTION).run()
     page.session_state["talk-menu"] = True

@@ -14,7 +14,7 @@ from tests.support.lighthouse import ENGLISH_QUOTES
 
 
 def test_the_switch_changes_every_word(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("chat", "en")
     page.button_group(key="sidebar-language").set_value("zh").run()
     assert label("start_promise", "zh") in words(page)
@@ -22,7 +22,7 @@ def test_the_switch_changes_every_word(open_page: Open, app: FakeApp) -> None:
 
 
 def test_a_library_is_made_and_chosen(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("chat")
     page.text_input(key="library-name-main").set_value(" My  Second Library ")
     page.button(key="library-create").click().run()
@@ -50,7 +50,7 @@ def test_the_library_in_the_address_is_taken(open_page: Open, app: FakeApp) -> N
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_an_unknown_library_in_the_address_is_said_and_makes_none(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("chat", language, library="nowhere")
     said = say(Notice("library_unknown", {"library": "nowhere"}), language)
     assert said in words(page)
@@ -90,12 +90,12 @@ def test_an_expected_failure_on_a_page_is_one_sentence(
 def test_while_the_database_is_away_the_conversation_stays_and_the_page_comes_back_by_itself(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = open_page("chat", language)
     question, quotes = ASKED[language]
     page.chat_input[0].set_value(question).run()
     page.run()
-    app.absence = Notice("store_away", {"since": "12:03", "url": "http://db"})
+    app.outage = Notice("store_away", {"since": "12:03", "url": "http://db"})
 
     def fail(*_: object, **__: object) -> None:
         raise StoreUnavailableError("store_away", since="12:03", url="http://db")
@@ -107,13 +107,13 @@ def test_while_the_database_is_away_the_conversation_stays_and_the_page_comes_ba
         page.run()
         assert not page.exception
         shown = words(page)
-        assert say(app.absence, language) in shown
+        assert say(app.outage, language) in shown
         assert label("in_use_away", language) in shown
         assert question in shown
         assert quotes[0] in shown
         page.chat_input[0].set_value("And then?").run()
         assert page.chat_input[0].value == "And then?"
-    app.absence = None
+    app.outage = None
     shown = words(page.run())
     assert "12:03" not in shown
     assert label("in_use_away", language) not in shown
@@ -126,7 +126,7 @@ def test_models_that_are_loading_are_noted(open_page: Open, app: FakeApp) -> Non
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_models_that_could_not_be_loaded_say_why(open_page: Open, app: FakeApp, language: str) -> None:
-    app.models.is_ready, app.models.why_not = False, Notice("embedding_no_folder", {"name": "/nowhere"})
+    app.models.is_ready, app.models.load_error = False, Notice("embedding_no_folder", {"name": "/nowhere"})
     page = open_page("chat", language)
     assert not page.exception
     assert "/nowhere" in words(page)
@@ -156,7 +156,7 @@ def test_without_sign_in_conversations_are_said_to_be_shared(open_page: Open, la
 def test_whoever_is_not_signed_in_sees_the_door_only(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, name: str, language: str
 ) -> None:
-    admit(app.filled(), monkeypatch, {"is_logged_in": False}, "@example.com")
+    admit(app.add_sample_pages(), monkeypatch, {"is_logged_in": False}, "@example.com")
     page = open_page(name, language)
     assert not page.exception
     assert label("door_title", language) in words(page)
@@ -186,7 +186,7 @@ def test_whoever_may_not_enter_is_told_why(
     language: str,
 ) -> None:
     claims = ANN | change
-    admit(app.filled(), monkeypatch, claims, *allowed)
+    admit(app.add_sample_pages(), monkeypatch, claims, *allowed)
     page = open_page("chat", language)
     assert label(f"door_{why}", language, address=claims["email"]) in words(page)
     assert [one.key for one in page.button] == ["refused-sign-out"]
@@ -197,7 +197,7 @@ def test_a_provider_that_says_nothing_of_an_address_is_named_in_the_refusal(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims = {name: value for name, value in ANN.items() if name != "email_verified"}
-    admit(app.filled(), monkeypatch, claims, "@example.com")
+    admit(app.add_sample_pages(), monkeypatch, claims, "@example.com")
     assert "AUTH_VERIFIED_ISSUERS: https://id.example" in words(open_page("chat"))
     app.settings = app.settings.model_copy(update={"auth_verified_issuers": ("https://id.example",)})
     assert open_page("chat").chat_input
@@ -213,7 +213,7 @@ def test_the_navigation_is_hidden_from_who_is_refused(
         "draw_navigation",
         lambda language, hidden=False: (drawn.append(hidden), draw(language, hidden=hidden))[1],
     )
-    admit(app.filled(), monkeypatch, ANN, "bob@example.com")
+    admit(app.add_sample_pages(), monkeypatch, ANN, "bob@example.com")
     page = open_page("chat")
     assert drawn[-1] and not page.chat_input
     admit(app, monkeypatch, ANN, "ann@example.com")
@@ -221,7 +221,7 @@ def test_the_navigation_is_hidden_from_who_is_refused(
 
 
 def test_a_list_without_sign_in_closes_the_app(open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    admit(app.filled(), monkeypatch, None, "@example.com")
+    admit(app.add_sample_pages(), monkeypatch, None, "@example.com")
     page = open_page("chat")
     assert "secrets.toml" in words(page)
     assert not page.chat_input
@@ -230,7 +230,7 @@ def test_a_list_without_sign_in_closes_the_app(open_page: Open, app: FakeApp, mo
 def test_conversations_belong_to_the_person_signed_in(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admit(app.filled(), monkeypatch, ANN, "@example.com")
+    admit(app.add_sample_pages(), monkeypatch, ANN, "@example.com")
     page = open_page("chat")
     page.chat_input[0].set_value("How often was the lamp wound?").run()
     page.run()
@@ -246,7 +246,7 @@ def test_conversations_belong_to_the_person_signed_in(
 
 
 def test_the_address_of_a_conversation_brings_its_library(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.libraries.create("second")
     app.library("second").stored[:] = app.library("main").stored
     page = open_page("chat", library="second")
@@ -269,7 +269,7 @@ def test_of_several_providers_each_has_its_button(
 
 def test_what_the_browser_brings_is_shown_and_what_the_tab_wrote_stays(open_page: Open, app: FakeApp) -> None:
     """Back leads to the page without the conversation; a navigation link, which names none, keeps it."""
-    app.filled()
+    app.add_sample_pages()
     page = open_page("chat", "en")
     page.chat_input[0].set_value(ASKED["en"][0]).run()
     asked = page.query_params["conversation"]
@@ -294,7 +294,7 @@ def test_answers_are_counted_by_browser_or_by_who_is_signed_in(
         open_page("chat").chat_input[0].set_value("How often was the lamp wound?").run()
         return str(app.asked[-1]["person"])
 
-    app.filled()
+    app.add_sample_pages()
     first, again, other = asker("a" * 43), asker("a" * 43), asker("b" * 43)
     assert first == again != other
     assert "a" * 43 not in first

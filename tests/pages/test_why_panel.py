@@ -24,7 +24,7 @@ def opened(page: AppTest, app: FakeApp) -> AppTest:
 
 
 def test_every_candidate_says_why_it_is_there_or_not(open_page: Open, app: FakeApp, language: str) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = opened(answered(open_page, language), app)
     assert not page.exception
     shown = words(page)
@@ -37,21 +37,21 @@ def test_every_candidate_says_why_it_is_there_or_not(open_page: Open, app: FakeA
 
 
 def test_a_closed_panel_draws_nothing(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = answered(open_page, "en")
     assert label("how", "en") in words(page)
     assert label("why_left_out", "en") not in words(page)
 
 
 def test_opening_the_panel_searches_nothing(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     opened(answered(open_page, "en"), app)
     assert app.searched == []
     assert len(app.asked) == 1
 
 
 def test_yesterdays_answer_tells_it_too(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = answered(open_page, "en")
     del app.runs.answers["run1"]
     shown = words(opened(page, app))
@@ -61,7 +61,7 @@ def test_yesterdays_answer_tells_it_too(open_page: Open, app: FakeApp) -> None:
 
 
 def test_several_searches_have_a_tab_each(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     page = answered(open_page, "en")
     answer = app.runs.answers["run1"]
     (search,) = answer.searches
@@ -76,7 +76,7 @@ def test_several_searches_have_a_tab_each(open_page: Open, app: FakeApp) -> None
 def test_an_answer_that_is_missing_says_what_was_searched(
     open_page: Open, app: FakeApp, outcome: str, language: str
 ) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.outcome = outcome  # type: ignore[assignment]
     page = answered(open_page, language)
     shown = words(page)
@@ -88,7 +88,7 @@ def test_an_answer_that_is_missing_says_what_was_searched(
 
 
 def test_deep_mode_is_offered_with_a_chat_model_and_for_that_question_alone(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.outcome = "not_in_pages"
     page = answered(open_page, "en")
     offer = f"next-deep-{app.newest}"
@@ -101,7 +101,7 @@ def test_deep_mode_is_offered_with_a_chat_model_and_for_that_question_alone(open
 
 
 def test_without_passages_the_first_candidates_are_the_nearest(open_page: Open, app: FakeApp) -> None:
-    app.filled()
+    app.add_sample_pages()
     app.outcome = "not_in_pages"
     page = answered(open_page, "en")
     app.runs.answers["run1"] = replace(app.runs.answers["run1"], passages=())
@@ -111,8 +111,8 @@ def test_without_passages_the_first_candidates_are_the_nearest(open_page: Open, 
 
 
 def test_stopping_is_said_at_once(open_page: Open, app: FakeApp) -> None:
-    app.filled()
-    app.released = 7
+    app.add_sample_pages()
+    app.visible_events = 7
     page = open_page("chat")
     page.chat_input[0].set_value("How often was the lamp wound?").run()
     page.button(key=f"stop-{app.newest}").click().run()

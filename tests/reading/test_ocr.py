@@ -15,7 +15,7 @@ from rag.reading.ocr import decode_image, is_installed
 from rag.reading.parser import ExtractedDocument, Parser
 from rag.web.media import PDF, PICTURE, media_type
 from tests.support.hostile import stream
-from tests.support.pdf_files import drawn, lines, rows, rules
+from tests.support.pdf_files import lines, make_pdf, rows, rules
 
 pytestmark = pytest.mark.skipif(not is_installed(), reason="text recognition is not installed: make install-ocr")
 
@@ -45,7 +45,9 @@ def picture(content: str, turn: int = 0) -> Image.Image:
     """Return a page as a scanner sees it, rotated by some degrees."""
     from pypdfium2 import PdfDocument
 
-    return PdfDocument(drawn(content))[0].render(scale=150 / 72).to_pil().rotate(turn, expand=True, fillcolor="white")
+    return (
+        PdfDocument(make_pdf(content))[0].render(scale=150 / 72).to_pil().rotate(turn, expand=True, fillcolor="white")
+    )
 
 
 def written(image: Image.Image, kind: str = "PNG") -> bytes:
@@ -98,7 +100,7 @@ def test_a_scanned_page_among_others(parser: Parser) -> None:
     )
     scan = stream(zlib.compress(image.tobytes()), words % image.size + b"/Filter/FlateDecode")
     text = lines(60, 700, "This page has a text of its own.")
-    body = drawn(text, "q 612 0 0 792 0 0 cm /P1 Do Q", objects=[scan], resources="/XObject<</P1 4 0 R>>")
+    body = make_pdf(text, "q 612 0 0 792 0 0 cm /P1 Do Q", objects=[scan], resources="/XObject<</P1 4 0 R>>")
     found = parser.parse(body, PDF, None, "log.pdf")
     assert "## Page 1\n\nThis page has a text of its own." in found.text
     assert "## Page 2 · read by OCR (" in found.text

@@ -175,7 +175,7 @@ def test_what_asks_about_the_conversation_is_no_question_before() -> None:
 def test_a_model_completes_what_is_searched_for_and_shown(runs: Runs) -> None:
     retriever = FakeRetriever()
     answer, _ = ask(runs, Completing(), retriever, question=FOLLOW_UP, history=HISTORY)
-    assert (retriever.queries, retriever.followed) == ([MEANT], [[]])
+    assert (retriever.queries, retriever.histories) == ([MEANT], [[]])
     assert (answer.question, answer.standalone, find_earlier_questions(answer.steps)) == (FOLLOW_UP, MEANT, [])
 
 
@@ -193,7 +193,7 @@ def test_where_no_model_completes_it_the_search_takes_the_questions_before_in(ru
     retriever = FakeRetriever()
     answer, _ = ask(runs, reasoner, retriever, question=FOLLOW_UP, history=HISTORY, mode=mode)  # type: ignore[arg-type]
     assert retriever.queries[0] == FOLLOW_UP
-    assert retriever.followed == [["When did Mount Aso erupt?"]] * len(retriever.queries)
+    assert retriever.histories == [["When did Mount Aso erupt?"]] * len(retriever.queries)
     assert (len(retriever.queries) > 1) == (mode == "deep"), "other words are searched for beside them too"
     assert (answer.standalone, find_earlier_questions(answer.steps)) == ("", ["When did Mount Aso erupt?"])
 
@@ -206,7 +206,7 @@ def test_quotes_are_chosen_by_the_question_alone(runs: Runs) -> None:
     history = [("When did Mount Aso erupt?", "In 1953.")]
     answer, _ = ask(runs, reasoner, retriever, question="And how wide is its crater?", history=history)
     assert answer.text.startswith("Its crater is 24 kilometres wide.")
-    assert retriever.followed == [["When did Mount Aso erupt?"]]
+    assert retriever.histories == [["When did Mount Aso erupt?"]]
 
 
 def test_each_kind_of_memory_shows_what_its_name_says() -> None:

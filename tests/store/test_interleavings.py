@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
 Change = Callable[[Library, list[Draft]], Any]
 
 
-class Place:
+class SharedLibrary:
     """A library seen by three processes, in which each case has a separate page."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Place:
     def calls(self, change: Change, *stored: int) -> int:
         """Return the number of calls of a change without interference."""
         texts = self.page(*stored)
-        return Writer(shared(self.first), lambda: change(self.first, texts)).finish()
+        return Writer(stepped(self.first), lambda: change(self.first, texts)).finish()
 
     def check(self, texts: list[Draft], allowed: set[int | None]) -> int | None:
         """Check that the page is intact and found by searches; return the index of its text, None if it has none."""
@@ -74,7 +74,7 @@ class Place:
             assert data["active"] == (data["url_hash"] not in left_out)
 
 
-def shared(library: Library) -> SteppedClient:
+def stepped(library: Library) -> SteppedClient:
     return cast(SteppedClient, library.client)
 
 
@@ -85,10 +85,10 @@ def sweep_now(library: Library) -> None:
 
 
 @pytest.fixture
-def place() -> Iterator[Place]:
-    place = Place()
-    yield place
-    place.check_clean()
+def shared() -> Iterator[SharedLibrary]:
+    shared = SharedLibrary()
+    yield shared
+    shared.check_clean()
 
 
 CHANGES: dict[str, Change] = {
@@ -101,68 +101,68 @@ CHANGES: dict[str, Change] = {
 }
 
 
-def meet(place: Place, texts: list[Draft], one: Change, other: Change, at: int, then: int) -> None:
+def interleave(shared: SharedLibrary, texts: list[Draft], one: Change, other: Change, at: int, then: int) -> None:
     """Let `one` make `at` calls, `other` `then` calls, then both finish, one after the other."""
-    left = Writer(shared(place.first), lambda: one(place.first, texts))
+    left = Writer(stepped(shared.first), lambda: one(shared.first, texts))
     left.step(at)
-    right = Writer(shared(place.second), lambda: other(place.second, texts))
+    right = Writer(stepped(shared.second), lambda: other(shared.second, texts))
     right.step(then)
-    place.check(texts, {None, 0, 1, 2})
+    shared.check(texts, {None, 0, 1, 2})
     left.finish()
-    place.check(texts, {None, 0, 1, 2})
+    shared.check(texts, {None, 0, 1, 2})
     right.finish()
 
 
 @pytest.mark.parametrize("stored", [(), (0,), (1,)], ids=["new", "there", "back to a text of before"])
-def test_two_commits_of_one_page_wherever_they_meet(place: Place, stored: tuple[int, ...]) -> None:
+def test_two_commits_of_one_page_wherever_they_meet(shared: SharedLibrary, stored: tuple[int, ...]) -> None:
     one, other = CHANGES["text 1"], CHANGES["text 2"]
-    for at, then in product(range(1, place.calls(one, *stored)), range(place.calls(other, *stored))):
-        texts = place.page(*stored)
-        meet(place, texts, one, other, at, then)
-        assert place.check(texts, {1, 2}) is not None
+    for at, then in product(range(1, shared.calls(one, *stored)), range(shared.calls(other, *stored))):
+        texts = shared.page(*stored)
+        interleave(shared, texts, one, other, at, then)
+        assert shared.check(texts, {1, 2}) is not None
 
 
 @pytest.mark.parametrize("other", ["removal", "left out", "state", "sweep"])
-def test_a_commit_and_another_change_wherever_they_meet(place: Place, other: str) -> None:
+def test_a_commit_and_another_change_wherever_they_meet(shared: SharedLibrary, other: str) -> None:
     one = CHANGES["text 1"]
-    for at in range(1, place.calls(one, 0)):
+    for at in range(1, shared.calls(one, 0)):
         for then in (0, 1, 2, 3, 4):
-            texts = place.page(0)
-            meet(place, texts, one, CHANGES[other], at, then)
-            assert place.check(texts, {None, 1} if other == "removal" else {1}) is not None or other == "removal"
+            texts = shared.page(0)
+            interleave(shared, texts, one, CHANGES[other], at, then)
+            assert shared.check(texts, {None, 1} if other == "removal" else {1}) is not None or other == "removal"
 
 
-def test_a_writer_that_ends_anywhere_leaves_nothing_half_done(place: Place) -> None:
+def test_a_writer_that_ends_anywhere_leaves_nothing_half_done(shared: SharedLibrary) -> None:
     for name, at in product(("text 1", "removal", "left out"), range(1, 10)):
-        texts = place.page(0)
-        writer = Writer(shared(place.first), lambda name=name, texts=texts: CHANGES[name](place.first, texts))  # type: ignore[misc]
+        texts = shared.page(0)
+        writer = Writer(stepped(shared.first), lambda name=name, texts=texts: CHANGES[name](shared.first, texts))  # type: ignore[misc]
         writer.step(at)
         writer.stop()
-        place.check(texts, {None, 0, 1})
-        place.check_clean()
-        texts[2].commit(place.second)
-        assert place.check(texts, {2}) == 2
+        shared.check(texts, {None, 0, 1})
+        shared.check_clean()
+        texts[2].commit(shared.second)
+        assert shared.check(texts, {2}) == 2
 
 
-def test_what_is_delivered_late_or_twice_changes_nothing(place: Place) -> None:
+def test_what_is_delivered_late_or_twice_changes_nothing(shared: SharedLibrary) -> None:
     for name in ("text 1", "removal", "left out"):
-        texts = place.page(0)
-        log = shared(place.first).log
+        texts = shared.page(0)
+        log = stepped(shared.first).log
         log.clear()
-        CHANGES[name](place.first, texts)
+        CHANGES[name](shared.first, texts)
         writes = list(log)
         for late in range(len(writes)):
-            texts[2].commit(place.second)
+            texts[2].commit(shared.second)
             writes[late]()
-            assert place.check(texts, {2}) == 2
-            place.check_clean()
+            assert shared.check(texts, {2}) == 2
+            shared.check_clean()
 
 
-def test_an_answer_that_is_lost_is_asked_for_again(place: Place) -> None:
+def test_an_answer_that_is_lost_is_asked_for_again(shared: SharedLibrary) -> None:
     """A compare-and-set that may have happened, or may still happen, is repeated unchanged."""
     for applied in (True, False):
-        texts = place.page(0)
-        client, lost = shared(place.first), iter([True])
+        texts = shared.page(0)
+        client, lost = stepped(shared.first), iter([True])
         real = client.real.batch_update_points
 
         def losing(*args: Any, **kwargs: Any) -> Any:
@@ -170,55 +170,55 @@ def test_an_answer_that_is_lost_is_asked_for_again(place: Place) -> None:
 
         client.real.batch_update_points = losing  # type: ignore[method-assign]
         try:
-            texts[1].commit(place.first)
+            texts[1].commit(shared.first)
         finally:
             client.real.batch_update_points = real  # type: ignore[method-assign]
-        assert place.check(texts, {1}) == 1
+        assert shared.check(texts, {1}) == 1
 
 
-def test_who_loses_a_race_with_the_same_text_finds_it_unchanged(place: Place) -> None:
-    texts = place.page(0)
+def test_who_loses_a_race_with_the_same_text_finds_it_unchanged(shared: SharedLibrary) -> None:
+    texts = shared.page(0)
     given = texts[1]
-    drafts = [place.first.draft(given.page, given.new)]
+    drafts = [shared.first.draft(given.page, given.new)]
     stands: list[Any] = []
-    writer = Writer(shared(place.first), lambda: stands.extend(place.first.commit_all(drafts)))
+    writer = Writer(stepped(shared.first), lambda: stands.extend(shared.first.commit_all(drafts)))
     writer.step(2)
-    stored = given.commit(place.second)
+    stored = given.commit(shared.second)
     writer.finish()
     assert [(one.written, one.page.generation) for one in stands] == [(False, stored.generation)]
 
 
-def test_a_library_that_two_processes_make_at_once_is_one(place: Place) -> None:
+def test_a_library_that_two_processes_make_at_once_is_one(shared: SharedLibrary) -> None:
     def make(name: str) -> Any:
         return lambda library: open_library(library.client, name, MODEL, DIMENSION)
 
-    whole = Writer(shared(place.first), lambda: make("whole")(place.first)).finish()
+    whole = Writer(stepped(shared.first), lambda: make("whole")(shared.first)).finish()
     for at in range(1, whole, 3):
-        writer = Writer(shared(place.first), lambda at=at: make(f"n{at}")(place.first))  # type: ignore[misc]
+        writer = Writer(stepped(shared.first), lambda at=at: make(f"n{at}")(shared.first))  # type: ignore[misc]
         writer.step(at)
-        other = make(f"n{at}")(place.second)
+        other = make(f"n{at}")(shared.second)
         writer.finish()
         draft("a").commit(other)
-        assert make(f"n{at}")(place.reader).page_count() == 1
+        assert make(f"n{at}")(shared.reader).page_count() == 1
 
 
-def test_a_library_that_is_restored_is_left_to_whoever_does_it_while_he_lives(place: Place) -> None:
+def test_a_library_that_is_restored_is_left_to_whoever_does_it_while_he_lives(shared: SharedLibrary) -> None:
     info = LibraryInfo("restored", MODEL, DIMENSION)
-    with pytest.raises(StoreError, match="is restoring"), open_import(place.first.client, info) as (first, alive):
+    with pytest.raises(StoreError, match="is restoring"), open_import(shared.first.client, info) as (first, alive):
         draft("a").commit(first)
         present = partial(open_library, create=False)
         for attempt in (open_library, present, lambda client, *_: open_import(client, info).__enter__()):
             with pytest.raises(StoreError, match="is restoring"):
-                attempt(place.second.client, "restored", MODEL, DIMENSION)
+                attempt(shared.second.client, "restored", MODEL, DIMENSION)
         alive()
-        place.memory.set_payload(LIBRARIES, {"seen": time.time() - 1000}, [library_id("restored")])
-        other = open_library(place.second.client, "restored", MODEL, DIMENSION)
+        shared.memory.set_payload(LIBRARIES, {"seen": time.time() - 1000}, [library_id("restored")])
+        other = open_library(shared.second.client, "restored", MODEL, DIMENSION)
         draft("b").commit(other)
     assert [page.title for page in other.pages()] == ["Page b"]
 
 
-def test_a_page_whose_chunks_are_gone_is_found_and_repaired_by_its_next_import(place: Place) -> None:
-    texts, well = place.page(0), place.page(1)
+def test_a_page_whose_chunks_are_gone_is_found_and_repaired_by_its_next_import(shared: SharedLibrary) -> None:
+    texts, well = shared.page(0), shared.page(1)
     key = texts[0].page.url_hash
     gone = models.Filter(
         must=[
@@ -226,24 +226,24 @@ def test_a_page_whose_chunks_are_gone_is_found_and_repaired_by_its_next_import(p
             models.FieldCondition(key="metadata.start", match=models.MatchValue(value=0)),
         ]
     )
-    place.memory.delete(place.reader.chunks_collection, models.FilterSelector(filter=gone))
-    library = open_library(place.first.client, "main", MODEL, DIMENSION)
+    shared.memory.delete(shared.reader.chunks_collection, models.FilterSelector(filter=gone))
+    library = open_library(shared.first.client, "main", MODEL, DIMENSION)
     page = library.page(key)
     assert page is not None and (page.chunks, page.text) == (0, texts[0].page.text)
     assert not library.is_current(page, page.text, "")
     assert library.audit(deep=True) == Audit()
     texts[0].commit(library)
-    assert (place.check(texts, {0}), place.check(well, {1})) == (0, 1)
+    assert (shared.check(texts, {0}), shared.check(well, {1})) == (0, 1)
 
 
-def test_chunks_that_are_of_no_page_are_found(place: Place) -> None:
-    texts = place.page(0)
-    log = shared(place.first).log
+def test_chunks_that_are_of_no_page_are_found(shared: SharedLibrary) -> None:
+    texts = shared.page(0)
+    log = stepped(shared.first).log
     log.clear()
-    texts[1].commit(place.first)
+    texts[1].commit(shared.first)
     writes = list(log)
-    texts[2].commit(place.second)
+    texts[2].commit(shared.second)
     for late in writes:
         late()
-    assert place.first.audit(deep=True).extra == 1
-    assert place.check(texts, {2}) == 2
+    assert shared.first.audit(deep=True).extra == 1
+    assert shared.check(texts, {2}) == 2

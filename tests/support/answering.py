@@ -42,7 +42,7 @@ def passage(number: int, text: str = VOLCANO, *, title: str = "", score: float =
 
 
 @dataclass
-class Found:
+class SearchResult:
     passages: list[Passage]
 
 
@@ -54,10 +54,10 @@ class FakeRetriever:
     by_query: dict[str, list[Passage]] = field(default_factory=dict)
     error: RagError | None = None
     queries: list[str] = field(default_factory=list)
-    followed: list[list[str]] = field(default_factory=list)
-    read: list[list[str]] = field(default_factory=list)
+    histories: list[list[str]] = field(default_factory=list)
+    read_ids: list[list[str]] = field(default_factory=list)
     before: Callable[[], None] | None = None
-    how: list[dict[str, Any]] = field(default_factory=list)
+    options: list[dict[str, Any]] = field(default_factory=list)
     web: Callable[[str], list[Passage]] | None = None
     reader: Any = None
     vector: Any = None
@@ -68,18 +68,18 @@ class FakeRetriever:
     def find_cached(self, question: str) -> None:
         return None
 
-    def search(self, question: str, before: Sequence[str] = (), **how: Any) -> Found:
+    def search(self, question: str, before: Sequence[str] = (), **options: Any) -> SearchResult:
         self.queries.append(question)
-        self.how.append(how)
-        self.followed.append(list(before))
+        self.options.append(options)
+        self.histories.append(list(before))
         if self.before:
             self.before()
         if self.error:
             raise self.error
-        return Found(self.by_query.get(question, self.default))
+        return SearchResult(self.by_query.get(question, self.default))
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        self.read.append(list(ids))
+        self.read_ids.append(list(ids))
         known = {p.id: p for found in [self.default, *self.by_query.values()] for p in found}
         return [known[wanted] for wanted in ids if wanted in known]
 

@@ -98,8 +98,8 @@ class Request:
     @property
     def rules(self) -> str:
         """The instructions: the text of all messages without the passages."""
-        said = "\n".join(str(message.get("content") or "") for message in self.messages)
-        return re.sub(r"<(passage-[0-9a-f]+)>.*?</\1>", "", said, flags=re.DOTALL)
+        text = "\n".join(str(message.get("content") or "") for message in self.messages)
+        return re.sub(r"<(passage-[0-9a-f]+)>.*?</\1>", "", text, flags=re.DOTALL)
 
     def asks_for(self, feature: Feature) -> bool:
         if feature in ("json_schema", "json_object"):
@@ -109,7 +109,7 @@ class Request:
         return bool(self.body.get(feature) is not None)
 
 
-def encoded(body: dict[str, Any]) -> bytes:
+def encode_json(body: dict[str, Any]) -> bytes:
     """Encode a body as JSON, with escapes if it has lone surrogates, which UTF-8 cannot encode."""
     try:
         return json.dumps(body, ensure_ascii=False).encode()
@@ -143,6 +143,10 @@ def deltas_of(reply: Reply) -> list[dict[str, Any]]:
 
 
 def usage_of(request: Request, reply: Reply) -> dict[str, int]:
-    asked = sum(len(str(message.get("content") or "")) for message in request.messages) // 4
-    told = max(1, len(reply.pieces()))
-    return {"prompt_tokens": asked, "completion_tokens": told, "total_tokens": asked + told}
+    prompt_tokens = sum(len(str(message.get("content") or "")) for message in request.messages) // 4
+    reply_tokens = max(1, len(reply.pieces()))
+    return {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": reply_tokens,
+        "total_tokens": prompt_tokens + reply_tokens,
+    }

@@ -31,7 +31,7 @@ from tests.support.chat_protocol import (
     Request,
     choice_of,
     deltas_of,
-    encoded,
+    encode_json,
     usage_of,
 )
 from tests.support.chat_rules import rules
@@ -45,8 +45,8 @@ class ChatServer:
     """A server that follows a script until closed.
 
     Requests that use a feature in `refuse` get the status `refuse_with`, with `refusal` as the message. With `key`
-    every request needs it as a bearer token (else 401); with `models` others get 404. `lists` are the model names that
-    it lists, None for a server without a list.
+    every request needs it as a bearer token (else 401); with `models` others get 404. `listed_models` are the
+    names that it lists, None for a server without a list.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class ChatServer:
         refusal: str = "",
         key: str = "",
         models: Collection[str] = (),
-        lists: Collection[str] | None = ("test",),
+        listed_models: Collection[str] | None = ("test",),
         port: int = 0,
     ) -> None:
         self.requests: list[Request] = []
@@ -66,7 +66,7 @@ class ChatServer:
         self._refuse_with, self._refusal = refuse_with, refusal
         self.closing = threading.Event()
         self._key = key
-        self._lists = lists
+        self._listed_models = listed_models
         self._models = models
         self._lock = threading.Lock()
         self._respond = script if callable(script) else _from_queue(script)
@@ -98,9 +98,9 @@ class ChatServer:
         """Return the status and the body of the list of models."""
         if self._key and headers.get("authorization") != f"Bearer {self._key}":
             return 401, {"error": {"message": "Incorrect API key provided."}}
-        if self._lists is None:
+        if self._listed_models is None:
             return 404, {"error": {"message": "404 page not found"}}
-        return 200, {"object": "list", "data": [{"id": name, "object": "model"} for name in self._lists]}
+        return 200, {"object": "list", "data": [{"id": name, "object": "model"} for name in self._listed_models]}
 
     def reply_to(self, request: Request) -> Reply:
         """Return the script's reply, or an error if the request is refused."""
@@ -112,18 +112,18 @@ class ChatServer:
                 return Reply(f"The model `{request.body.get('model')}` does not exist.", status=404)
             for feature in sorted(self.refuse):
                 if request.asks_for(feature):
-                    said = self._refusal or f"{feature} is not supported by this server."
-                    return Reply(said, status=self._refuse_with)
+                    message = self._refusal or f"{feature} is not supported by this server."
+                    return Reply(message, status=self._refuse_with)
             reply = self._respond(request)
         return Reply(reply) if isinstance(reply, str) else reply
 
 
 def _from_queue(replies: Sequence[Reply | str]) -> Callable[[Request], Reply | str]:
-    waiting = list(replies)
+    queue = list(replies)
 
     def respond(_: Request) -> Reply | str:
         # 418, so that no client retries and a test that runs out of replies fails immediately.
-        return waiting.pop(0) if waiting else Reply("The script has no reply left.", status=418)
+        return queue.pop(0) if queue else Reply("The script has no reply left.", status=418)
 
     return respond
 
@@ -225,7 +225,7 @@ class _Handler(BaseHTTPRequestHandler):
         return {"id": f"chatcmpl-{next(self._ids)}", "object": kind, "created": 1_700_000_000, "model": model}
 
     def _event(self, body: dict[str, Any]) -> None:
-        self._chunk(b"data: " + encoded(body) + b"\n\n")
+        self._chunk(b"data: " + encode_json(body) + b"\n\n")
 
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
@@ -234,7 +234,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(
         self, status: int, body: dict[str, Any], headers: dict[str, str] | None = None, *, fault: Fault = ""
     ) -> None:
-        data = encoded(body)
+        data = encode_json(body)
         if fault == "garbled":
             data = data[: len(data) // 2]
         if fault == "nested":

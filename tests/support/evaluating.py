@@ -24,10 +24,12 @@ SETTINGS = [Setting("fast"), Setting("deep")]
 
 
 @dataclass
-class AnsweringByRule:
-    """A fake App that answers immediately with what `says` returns, by default the question and "!"."""
+class RuleBasedApp:
+    """A fake App that answers immediately with what `answer_for` returns, by default the question and "!"."""
 
-    says: Callable[[Question], Answer] = lambda asked: Answer(asked.text, asked.mode, "answered", f"{asked.text}!")
+    answer_for: Callable[[Question], Answer] = lambda asked: Answer(
+        asked.text, asked.mode, "answered", f"{asked.text}!"
+    )
     asked: list[tuple[str, str]] = field(default_factory=list)
     answers: dict[str, Answer] = field(default_factory=dict)
     before: Callable[[], object] = lambda: None
@@ -44,7 +46,7 @@ class AnsweringByRule:
         self.before()
         self.asked.append((question.mode, question.text))
         run_id = str(len(self.asked))
-        self.answers[run_id] = self.says(question)
+        self.answers[run_id] = self.answer_for(question)
         return run_id
 
     def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
@@ -67,15 +69,15 @@ class AnsweringByRule:
         return None
 
 
-def cases(count: int) -> list[Case]:
+def make_cases(count: int) -> list[Case]:
     return [Case(str(n), f"Question {n}?", "en" if n % 2 else "zh", (f"question {n}",)) for n in range(count)]
 
 
 def main(folder: Path, count: int) -> None:
-    database, asker = Database(folder / "app.sqlite3"), AnsweringByRule()
+    database, asker = Database(folder / "app.sqlite3"), RuleBasedApp()
     runs = EvaluationRuns(database, asker)
     found = runs.runs("main")
-    run_id = found[0].id if found else runs.create("main", cases(count), SETTINGS)
+    run_id = found[0].id if found else runs.create("main", make_cases(count), SETTINGS)
 
     def note() -> None:
         time.sleep(0.02)

@@ -1,6 +1,6 @@
 """A fake `rag.app.App` for tests of pages, without waiting or fetching.
 
-An import advances by one stage each time it is polled; a run shows its first `released` events.
+An import advances by one stage each time it is polled; a run shows its first `visible_events` events.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class FakeLibrary:
     def __init__(self) -> None:
         self.stored: list[Page] = []
         self.past: dict[str, list[PageVersion]] = {}
-        self.kept_out: set[str] = set()
+        self.excluded: set[str] = set()
 
     def pages(self) -> list[Page]:
         return [replace(page, text="") for page in self.stored]
@@ -148,10 +148,10 @@ class FakeLibrary:
         return [*self.past.get(url_hash, []), now]
 
     def excluded_pages(self) -> set[str]:
-        return set(self.kept_out)
+        return set(self.excluded)
 
     def set_excluded(self, url_hashes: Sequence[str], excluded: bool) -> None:
-        self.kept_out = self.kept_out | {*url_hashes} if excluded else self.kept_out - {*url_hashes}
+        self.excluded = self.excluded | {*url_hashes} if excluded else self.excluded - {*url_hashes}
 
     def remove(self, url_hashes: Sequence[str]) -> int:
         kept = [page for page in self.stored if page.url_hash not in url_hashes]
@@ -185,7 +185,7 @@ class FakeJobs:
         self.ends: dict[str, IngestResult] = {}
         self.decided: list[tuple[str, int, Decision]] = []
         self.rechecked: list[dict[str, Any]] = []
-        self.kept = 0
+        self.unread_files = 0
 
     def add(self, sources: Sequence[str], library: str, **fields: Any) -> str:
         items = [FakeItem(*pair) for pair in enumerate(sources)]
@@ -254,10 +254,10 @@ class FakeJobs:
         return job_id
 
     def count_unread_files(self, library: str) -> int:
-        return self.kept
+        return self.unread_files
 
     def reread_files(self, library: str) -> list[str]:
-        self.kept = 0
+        self.unread_files = 0
         return list(self.by_id)[-1:]
 
     def decide(self, job_id: str, position: int, decision: Decision) -> None:
@@ -273,23 +273,23 @@ class FakeJobs:
 
 class FakeSchedules:
     def __init__(self) -> None:
-        self.kept: list[ScheduleView] = []
+        self.views: list[ScheduleView] = []
 
     def set(
         self, library: str, *, every_hours: int, site: str = "", url_hashes: Sequence[str] = (), owner: str = ""
     ) -> str:
         scope: Any = "pages" if url_hashes else "site" if site else "all"
-        name = f"schedule{len(self.kept) + 1}"
+        name = f"schedule{len(self.views) + 1}"
         made, due = "2026-03-05T09:30:00+00:00", "2026-03-06T09:30:00+00:00"
         schedule = Schedule(name, library, owner, made, scope, site, tuple(url_hashes), every_hours, due)
-        self.kept.append(ScheduleView(schedule, None))
+        self.views.append(ScheduleView(schedule, None))
         return name
 
     def remove(self, schedule_id: str) -> None:
-        self.kept = [view for view in self.kept if view.schedule.id != schedule_id]
+        self.views = [view for view in self.views if view.schedule.id != schedule_id]
 
     def schedules(self, library: str) -> list[ScheduleView]:
-        return [view for view in self.kept if view.schedule.library == library]
+        return [view for view in self.views if view.schedule.library == library]
 
 
 class FakeImports:
@@ -376,13 +376,13 @@ class FakeTransfers:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.by_id: dict[str, Transfer] = {}
-        self.brought: list[tuple[str, str, bytes]] = []
+        self.uploads: list[tuple[str, str, bytes]] = []
 
     def export(self, library: str, owner: str = "") -> str:
         return self._begin("export", library)
 
     def import_file(self, stream: BinaryIO, name: str, library: str, owner: str = "") -> str:
-        self.brought.append((name, library, stream.read()))
+        self.uploads.append((name, library, stream.read()))
         return self._begin("import", library)
 
     def _begin(self, kind: Any, library: str) -> str:
@@ -405,11 +405,11 @@ class FakeMoves:
     """Moves that complete after three polls."""
 
     def __init__(self) -> None:
-        self.begun: list[tuple[str, str]] = []
+        self.started: list[tuple[str, str]] = []
         self._moves: dict[str, LibraryMove] = {}
 
     def begin(self, library: str, model: str) -> LibraryMove:
-        self.begun.append((library, model))
+        self.started.append((library, model))
         self._moves[library] = LibraryMove(library, model, total=8)
         return self._moves[library]
 
@@ -434,13 +434,13 @@ class FakeModels:
     def __init__(self) -> None:
         self.is_ready = True
         self.reranking = Reranking(Settings(_env_file=None))
-        self.why_not: Notice | None = None
+        self.load_error: Notice | None = None
 
     def ready(self) -> bool:
         return self.is_ready
 
     def problem(self) -> Notice | None:
-        return self.why_not
+        return self.load_error
 
 
 class FakeChats(ChatModels):
@@ -506,11 +506,11 @@ class _Forgetful:
 class FakeApp:
     """A fake app; `asked`, `searched` and `cancelled` record its calls; conversations are real ones, in a file.
 
-    Answers have `standalone` as the rewritten question, and `suggests` as follow-ups.
+    Answers have `standalone` as the rewritten question, and `suggestions` as follow-ups.
     """
 
     settings: Settings = field(default_factory=lambda: Settings(_env_file=None, rag_data_dir=Path("/tmp/data")))
-    released: int = 1000
+    visible_events: int = 1000
     outcome: Outcome = "answered"
     answer_text: str = ""
     tools: tuple[ToolUse, ...] = ()
@@ -519,9 +519,9 @@ class FakeApp:
     asked: list[dict[str, Any]] = field(default_factory=list)
     searched: list[dict[str, Any]] = field(default_factory=list)
     standalone: str = ""
-    suggests: tuple[str, ...] = ()
+    suggestions: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
-    absence: Notice | None = None
+    outage: Notice | None = None
     stored: dict[str, FakeLibrary] = field(default_factory=dict)
     page_maps: FakeMaps = field(default_factory=FakeMaps)
     overviews: FakeOverviews = field(default_factory=FakeOverviews)
@@ -531,7 +531,7 @@ class FakeApp:
     moves: FakeMoves = field(default_factory=FakeMoves)
     transfers: FakeTransfers = field(default_factory=lambda: FakeTransfers(Path(mkdtemp())))
 
-    def filled(self) -> FakeApp:
+    def add_sample_pages(self) -> FakeApp:
         """Add an English and a Chinese page; return the app."""
         self.library("main").stored[:] = [
             make_page(1, "Keeping a lighthouse", ENGLISH, "en"),
@@ -623,8 +623,8 @@ class FakeApp:
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in known(hashes).items()},
         )  # fmt: skip
         begun = self.conversations.ask(asking)
-        if self.suggests:
-            self.database.conversations.add_extra(begun.turn_id, {"suggestions": list(self.suggests)})
+        if self.suggestions:
+            self.database.conversations.add_extra(begun.turn_id, {"suggestions": list(self.suggestions)})
         return begun
 
     def save_note(self, turn_id: str, **how: Any) -> None:
@@ -665,8 +665,8 @@ class FakeApp:
             standalone=self.standalone, usage=self.usage, seconds=1.25,
         )  # fmt: skip
 
-    def search(self, question: str, *, library: str, **how: Any) -> Retrieval:
-        self.searched.append({"question": question, "library": library, **how})
+    def search(self, question: str, *, library: str, **options: Any) -> Retrieval:
+        self.searched.append({"question": question, "library": library, **options})
         chinese = any("\u4e00" <= sign <= "\u9fff" for sign in question)
         pages = self.library(library).stored
         page = next((p for p in pages if (p.language == "zh") == chinese), None)
@@ -684,7 +684,7 @@ class FakeApp:
                 events += [("token", answer.text[i : i + 12]) for i in range(0, len(answer.text), 12)]
             events.append(("step", {"node": step.node, "state": "finished", "ms": step.ms, "detail": step.detail}))
         events.append(("answer", answer))
-        shown = [Event(n, kind, data) for n, (kind, data) in enumerate(events)][: self.released]
+        shown = [Event(n, kind, data) for n, (kind, data) in enumerate(events)][: self.visible_events]
         if shown[-1:] and shown[-1].kind == "answer":
             self.runs.end(run_id)
         return shown[since:]
@@ -700,7 +700,7 @@ class FakeApp:
         return self.runs.run(run_id)
 
     def outage(self) -> Notice | None:
-        return self.absence
+        return self.outage
 
     def test_database(self) -> Notice:
         return Notice("database_works", {"libraries": len(self.libraries.infos())})

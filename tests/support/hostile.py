@@ -15,7 +15,7 @@ from io import BytesIO
 from tests.support import office
 
 MEGABYTE = 1024 * 1024
-Made = tuple[str, bytes]
+NamedFile = tuple[str, bytes]
 
 _TYPES = (
     '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
@@ -31,7 +31,7 @@ _RELATIONS = (
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 
-def packed(entries: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def make_zip(entries: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """Return a zip archive of `entries`."""
     stream = BytesIO()
     with zipfile.ZipFile(stream, "w", method, compresslevel=9) as archive:
@@ -42,7 +42,7 @@ def packed(entries: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byt
 
 def word(document: bytes) -> bytes:
     """Return a Word package around the XML of a document."""
-    return packed(
+    return make_zip(
         {"[Content_Types].xml": _TYPES.encode(), "_rels/.rels": _RELATIONS.encode(), "word/document.xml": document}
     )
 
@@ -85,49 +85,49 @@ def zeros(size: int) -> bytes:
     return b"".join([*parts, packer.flush()])
 
 
-def _zip_bomb(scale: float) -> Made:
-    return "bomb.zip", packed({f"{n}.txt": bytes(int(50 * scale * MEGABYTE)) for n in range(10)})
+def _zip_bomb(scale: float) -> NamedFile:
+    return "bomb.zip", make_zip({f"{n}.txt": bytes(int(50 * scale * MEGABYTE)) for n in range(10)})
 
 
-def _zip_of_modest_ratio(scale: float) -> Made:
+def _zip_of_modest_ratio(scale: float) -> NamedFile:
     text = "".join(random.Random(1).choices("abcdefgh \n", k=30_000)) * 160
-    return "modest.zip", packed({f"{n}.txt": text.encode()[:4_900_000] for n in range(max(20, int(60 * scale)))})
+    return "modest.zip", make_zip({f"{n}.txt": text.encode()[:4_900_000] for n in range(max(20, int(60 * scale)))})
 
 
-def _zip_that_lies(scale: float) -> Made:
+def _zip_that_lies(scale: float) -> NamedFile:
     """Return an archive whose headers both claim 1 000 bytes for a file of 50 MB."""
     size = int(50 * scale * MEGABYTE)
-    data = packed({"a.txt": bytes(size)})
+    data = make_zip({"a.txt": bytes(size)})
     return "lies.zip", data.replace(struct.pack("<I", size), struct.pack("<I", 1000))
 
 
-def _zip_of_many(scale: float) -> Made:
-    return "many.zip", packed({f"{n}.txt": b"" for n in range(int(200_000 * scale))}, zipfile.ZIP_STORED)
+def _zip_of_many(scale: float) -> NamedFile:
+    return "many.zip", make_zip({f"{n}.txt": b"" for n in range(int(200_000 * scale))}, zipfile.ZIP_STORED)
 
 
-def _zip_in_one_step(scale: float) -> Made:
-    return "bzip2.zip", packed({"a.txt": bytes(int(200 * scale * MEGABYTE))}, zipfile.ZIP_BZIP2)
+def _zip_in_one_step(scale: float) -> NamedFile:
+    return "bzip2.zip", make_zip({"a.txt": bytes(int(200 * scale * MEGABYTE))}, zipfile.ZIP_BZIP2)
 
 
-def _pdf_stream_bomb(scale: float) -> Made:
+def _pdf_stream_bomb(scale: float) -> NamedFile:
     return "stream.pdf", pdf(page_of(stream(zeros(int(1000 * scale) * MEGABYTE), b"/Filter/FlateDecode")))
 
 
-def _pdf_nested_bomb(scale: float) -> Made:
+def _pdf_nested_bomb(scale: float) -> NamedFile:
     twice = zlib.compress(zeros(int(4000 * scale) * MEGABYTE), 9)
     return "nested.pdf", pdf(page_of(stream(twice, b"/Filter[/FlateDecode/FlateDecode]")))
 
 
-def _pdf_many_objects(scale: float) -> Made:
+def _pdf_many_objects(scale: float) -> NamedFile:
     return "objects.pdf", pdf([b"<</Type/Catalog/Pages 2 0 R>>"] + [b"1"] * int(1_000_000 * scale), with_table=False)
 
 
-def _pdf_many_operators(scale: float) -> Made:
+def _pdf_many_operators(scale: float) -> NamedFile:
     drawn = zlib.compress(b"BT /F1 9 Tf " + b"(ab) Tj 0 -9 Td " * int(1_500_000 * scale) + b"ET", 9)
     return "operators.pdf", pdf(page_of(stream(drawn, b"/Filter/FlateDecode")))
 
 
-def _pdf_circle(scale: float) -> Made:
+def _pdf_circle(scale: float) -> NamedFile:
     return "circle.pdf", pdf(
         [
             b"<</Type/Catalog/Pages 2 0 R/Outlines 3 0 R>>",
@@ -138,7 +138,7 @@ def _pdf_circle(scale: float) -> Made:
     )
 
 
-def _pdf_forms(scale: float) -> Made:
+def _pdf_forms(scale: float) -> NamedFile:
     """Return a PDF of ten forms, each of which draws the next one ten times."""
     resources = b"<</XObject<</X0 6 0 R>>/Font<</F1 5 0 R>>>>"
     forms = []
@@ -149,23 +149,23 @@ def _pdf_forms(scale: float) -> Made:
     return "forms.pdf", pdf(page_of(stream(b"/X0 Do"), resources, *forms))
 
 
-def _pdf_one_page_often(scale: float) -> Made:
+def _pdf_one_page_often(scale: float) -> NamedFile:
     kids = b"3 0 R " * int(90_000 * scale)
     objects = page_of(stream(b"BT /F1 9 Tf (again and again) Tj ET"))
     objects[1] = b"<</Type/Pages/Kids[" + kids + b"]/Count %d>>" % int(90_000 * scale)
     return "often.pdf", pdf(objects)
 
 
-def _pdf_noise(scale: float) -> Made:
+def _pdf_noise(scale: float) -> NamedFile:
     return "noise.pdf", b"%PDF-1.4\n" + random.Random(2).randbytes(int(10 * scale * MEGABYTE))
 
 
-def _pdf_cut(scale: float) -> Made:
+def _pdf_cut(scale: float) -> NamedFile:
     whole = pdf(page_of(stream(b"BT /F1 9 Tf (cut off) Tj ET")))
     return "cut.pdf", whole[: len(whole) // 3]
 
 
-def _docx_laughs(scale: float) -> Made:
+def _docx_laughs(scale: float) -> NamedFile:
     entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
     document = (
         f'<!DOCTYPE d [<!ENTITY l0 "ha">{entities}]><w:document {_W}><w:body><w:p><w:r><w:t>&l9;</w:t></w:r></w:p>'
@@ -173,30 +173,30 @@ def _docx_laughs(scale: float) -> Made:
     return "laughs.docx", word(f"{document}</w:body></w:document>".encode())
 
 
-def _docx_outside(scale: float) -> Made:
+def _docx_outside(scale: float) -> NamedFile:
     document = (
         f'<!DOCTYPE d [<!ENTITY e SYSTEM "file:///etc/passwd">]><w:document {_W}><w:body><w:p><w:r><w:t>&e;</w:t>'
     )
     return "outside.docx", word(f"{document}</w:r></w:p></w:body></w:document>".encode())
 
 
-def _docx_bomb(scale: float) -> Made:
+def _docx_bomb(scale: float) -> NamedFile:
     return "bomb.docx", word(b"<w:document>" + b" " * int(1000 * scale * MEGABYTE))
 
 
-def _docx_paragraphs(scale: float) -> Made:
+def _docx_paragraphs(scale: float) -> NamedFile:
     body = "<w:p/>" * int(15_000_000 * scale)
     return "paragraphs.docx", word(f"<w:document {_W}><w:body>{body}</w:body></w:document>".encode())
 
 
-def _docx_depth(scale: float) -> Made:
+def _docx_depth(scale: float) -> NamedFile:
     deep = int(1_000_000 * scale)
     return "depth.docx", word(
         f"<w:document {_W}><w:body>{'<w:sdt>' * deep}{'</w:sdt>' * deep}</w:body></w:document>".encode()
     )
 
 
-def _docx_tables(scale: float) -> Made:
+def _docx_tables(scale: float) -> NamedFile:
     """Return tables nested sixty deep, whose cells all claim to span 99 999 columns."""
     body = "<w:p/>"
     for _ in range(60):
@@ -205,7 +205,7 @@ def _docx_tables(scale: float) -> Made:
     return "tables.docx", office.docx(body)
 
 
-def _docx_numbers(scale: float) -> Made:
+def _docx_numbers(scale: float) -> NamedFile:
     """Return styles that are based on each other in a circle, and list numbers of 10 000 letters."""
     style = "<w:style w:type='paragraph' w:styleId='{}'><w:name w:val='x'/><w:basedOn w:val='{}'/></w:style>"
     levels = (
@@ -225,12 +225,12 @@ def _laughing(root: str) -> str:
     return f'<!DOCTYPE d [<!ENTITY l0 "ha">{entities}]>{root}'
 
 
-def _pptx_bomb(scale: float) -> Made:
+def _pptx_bomb(scale: float) -> NamedFile:
     package = office.pptx(office.shape("<a:p/>"))
     return "bomb.pptx", office.with_part(package, "ppt/slides/slide1.xml", b" " * int(1000 * scale * MEGABYTE))
 
 
-def _pptx_laughs(scale: float) -> Made:
+def _pptx_laughs(scale: float) -> NamedFile:
     package = office.pptx(office.shape("<a:p><a:r><a:t>LAUGH</a:t></a:r></a:p>"))
     slide = office.part(package, "ppt/slides/slide1.xml").decode().partition("?>")[2].replace("LAUGH", "&l9;")
     return "laughs.pptx", office.with_part(package, "ppt/slides/slide1.xml", _laughing(slide).encode())
@@ -242,27 +242,27 @@ def _sheet(rows: str, after: str = "") -> bytes:
     return office.with_part(office.xlsx([["x"]]), "xl/worksheets/sheet1.xml", sheet.encode())
 
 
-def _xlsx_bomb(scale: float) -> Made:
+def _xlsx_bomb(scale: float) -> NamedFile:
     return "bomb.xlsx", _sheet(" " * int(1000 * scale * MEGABYTE))
 
 
-def _xlsx_cells(scale: float) -> Made:
+def _xlsx_cells(scale: float) -> NamedFile:
     return "cells.xlsx", _sheet(f"<row>{'<c><v>1</v></c>' * 20}</row>" * int(400_000 * scale))
 
 
-def _xlsx_corners(scale: float) -> Made:
+def _xlsx_corners(scale: float) -> NamedFile:
     rows = (f'<row r="{r}"><c r="XFD{r}"><v>1</v></c></row>' for r in range(1, int(1_000_000 * scale), 5))
     return "corners.xlsx", _sheet("".join(rows))
 
 
-def _xlsx_merged(scale: float) -> Made:
+def _xlsx_merged(scale: float) -> NamedFile:
     merged = '<mergeCell ref="A1:XFD1048576"/>' * int(200_000 * scale)
     row = '<row r="{0}"><c r="A{0}"><v>1</v></c><c r="B{0}"><v>2</v></c></row>'
     rows = "".join(map(row.format, range(1, int(20_000 * scale))))
     return "merged.xlsx", _sheet(rows, f"<mergeCells>{merged}</mergeCells>")
 
 
-def _odt_repeated(scale: float) -> Made:
+def _odt_repeated(scale: float) -> NamedFile:
     """Return nested tables whose cells and rows all claim to repeat 99 999 times."""
     body = "<text:p>x</text:p>"
     for _ in range(6):
@@ -273,64 +273,64 @@ def _odt_repeated(scale: float) -> Made:
     return "repeated.odt", office.odt(body)
 
 
-def _epub_chapters(scale: float) -> Made:
+def _epub_chapters(scale: float) -> NamedFile:
     page = "<html xmlns='http://www.w3.org/1999/xhtml'><head/><body><p>x</p></body></html>"
     return "chapters.epub", office.epub({"a.xhtml": page}, ["a.xhtml"] * int(200_000 * scale))
 
 
-def _eml_depth(scale: float) -> Made:
+def _eml_depth(scale: float) -> NamedFile:
     deep = int(20_000 * scale)
     parts = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(deep))
     return "depth.eml", f"Subject: deep\n{parts}\ntext".encode()
 
 
-def _eml_parts(scale: float) -> Made:
+def _eml_parts(scale: float) -> NamedFile:
     parts = "--b\nContent-Type: text/plain\n\nx\n" * int(300_000 * scale)
     return "parts.eml", f"Subject: many\nContent-Type: multipart/mixed; boundary=b\n\n{parts}--b--\n".encode()
 
 
-def _ipynb_depth(scale: float) -> Made:
+def _ipynb_depth(scale: float) -> NamedFile:
     deep = int(1_000_000 * scale)
     return "depth.ipynb", b'{"cells": ' + b"[" * deep + b"]" * deep + b"}"
 
 
-def _srt_cues(scale: float) -> Made:
+def _srt_cues(scale: float) -> NamedFile:
     return "cues.srt", b"00:00:01,000 --> 00:00:02,000\n\n" * int(150_000 * scale)
 
 
-def _csv_line(scale: float) -> Made:
+def _csv_line(scale: float) -> NamedFile:
     return "line.csv", b"x" * int(50 * scale * MEGABYTE)
 
 
-def _csv_cells(scale: float) -> Made:
+def _csv_cells(scale: float) -> NamedFile:
     return "cells.csv", b"," * int(4_900_000 * scale)
 
 
-def _csv_quote(scale: float) -> Made:
+def _csv_quote(scale: float) -> NamedFile:
     return "quote.csv", b'a,b\n"' + b"never ends\n" * int(440_000 * scale)
 
 
-def _html_paragraphs(scale: float) -> Made:
+def _html_paragraphs(scale: float) -> NamedFile:
     return "paragraphs.html", b"<p>text" * int(100_000 * scale)
 
 
-def _html_open(scale: float) -> Made:
+def _html_open(scale: float) -> NamedFile:
     return "open.html", b"<p>" * int(650_000 * scale)
 
 
-def _html_depth(scale: float) -> Made:
+def _html_depth(scale: float) -> NamedFile:
     return "depth.html", b"<div>" * int(380_000 * scale) + b"text"
 
 
-def _md_brackets(scale: float) -> Made:
+def _md_brackets(scale: float) -> NamedFile:
     return "brackets.md", b"[" * int(4_900_000 * scale)
 
 
-def _text_accents(scale: float) -> Made:
+def _text_accents(scale: float) -> NamedFile:
     return "accents.txt", b"a" + "\u0301".encode() * int(2_400_000 * scale)
 
 
-HOSTILE: dict[str, Callable[[float], Made]] = {
+HOSTILE: dict[str, Callable[[float], NamedFile]] = {
     "zip: 10 x 50 MB of zeros": _zip_bomb,
     "zip: 60 x 5 MB at 100 to 1": _zip_of_modest_ratio,
     "zip: sizes that lie": _zip_that_lies,

@@ -31,11 +31,11 @@ VERDICTS: Mapping[tuple[str, str], Any] = {
     (BORN, LIFE): (1, FOUNDED, "Ilse Brandt was born in Ostrava Moor."),
     (FOUNDED, TOWN): (2, "", "Ostrava Moor was founded in 1342."),
 }
-_WANTED = re.compile(r"^(?:Question|问题)[:：] ?(.+)$", re.MULTILINE)
+_QUESTION = re.compile(r"^(?:Question|问题)[:：] ?(.+)$", re.MULTILINE)
 
-_LARGER = re.compile(r"^(?:Part of|更大的问题)[:：] ?(.+)$", re.MULTILINE)
+_PARENT_QUESTION = re.compile(r"^(?:Part of|更大的问题)[:：] ?(.+)$", re.MULTILINE)
 
-Judged = Callable[[str, str, str], Any]
+Judge = Callable[[str, str, str], Any]
 
 
 def by_table(question: str, _: str, text: str) -> Any:
@@ -44,12 +44,12 @@ def by_table(question: str, _: str, text: str) -> Any:
 
 @dataclass
 class JudgeModel:
-    """A script; `judged` returns (score, missing, quote) for a question, the question that it is part of, and a text.
+    """A script; `judge` returns (score, missing, quote) for a question, the question that it is part of, and a text.
 
     If set, `reply` is sent instead of the verdicts.
     """
 
-    judged: Judged = by_table
+    judge: Judge = by_table
     answer: Any = ANSWER
     reply: Any = None
     asked: list[str] = field(default_factory=list)
@@ -66,10 +66,10 @@ class JudgeModel:
         return self.answer if isinstance(self.answer, Reply) else Reply(self.answer)
 
     def _verdicts(self, request: Request) -> list[dict[str, Any]]:
-        question = _WANTED.findall(request.last)[-1]
-        whole = next(iter(_LARGER.findall(request.last)[-1:]), question)
-        found = []
+        question = _QUESTION.findall(request.last)[-1]
+        whole = next(iter(_PARENT_QUESTION.findall(request.last)[-1:]), question)
+        verdicts = []
         for number, text in passages_of(request):
-            score, missing, quote = self.judged(question, whole, text)
-            found.append({"number": number, "score": score, "missing": missing, "reason": "so", "quote": quote})
-        return found
+            score, missing, quote = self.judge(question, whole, text)
+            verdicts.append({"number": number, "score": score, "missing": missing, "reason": "so", "quote": quote})
+        return verdicts

@@ -31,7 +31,7 @@ AGAINST_PRINTING = (
     "msd45qmWmBJrGGV8DcuSrGHcrGNCm3XM2iXWNq4cQzOb6WH5AeSWi4O6zgtnvhverFKN1cLezbukx0OMHBjL08qpV8Fp4p20xFClorRq8/9Q"
     "DmfPsLl10mJ9umMmrWvamXCUSIE2Nvp7A/Qf/oCCHQ=="
 )
-OF_THE_OLD_KIND = (
+WITH_RC4 = (
     "eNqNUz1rFEEYRssB/8OAHlY6O987ch6YxIvBj8Q7PyCSYnZn5lw5d+PuJOYEG7FWCztLwUJQ8EcIFoJFsLSJYBk7O8XZvUtysBbubjHzvM/7"
     "Ps+8+05nbal/Bp+loLP3/csuwDCCRXIPdLsA3ZhsWogWtdfjYgTQmh7ZCpJAGIBeD9jc1ETSSmh4AF3OTAXvQFrz4QZAi8VW7iGeS6X/TK2F"
     "ShuoUyV01ZpMLxQ7oVYUXoEJlIpMK+Y+ECvIpsyBrYqtMg0m64r9EJ0uMOQHpqffTJ/N6V+x+cjfhZzX8cqXVt8Hn14uD98ff7dPj73d/fPh"
@@ -43,5 +43,5 @@ OF_THE_OLD_KIND = (
 )
 
 
-def unpacked(text: str) -> bytes:
+def decode(text: str) -> bytes:
     return zlib.decompress(base64.b64decode(text))

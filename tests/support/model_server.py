@@ -26,7 +26,7 @@ Shape = Literal["openai", "tei", "cohere", "voyage"]
 PATHS = {"openai": "/v1/embeddings", "tei": "/embed", "cohere": "/v1/rerank", "voyage": "/rerank"}
 
 
-def hashed(texts: Sequence[str], seed: int = 0, dimension: int = 64) -> list[list[float]]:
+def hash_texts(texts: Sequence[str], seed: int = 0, dimension: int = 64) -> list[list[float]]:
     rows = np.full((len(texts), dimension), 1e-3)
     for row, text in zip(rows, texts, strict=True):
         for term in terms(text):
@@ -46,18 +46,18 @@ class ModelServer:
         self,
         shape: Shape,
         *,
-        encode: Callable[[Sequence[str]], list[list[float]]] = hashed,
+        encode: Callable[[Sequence[str]], list[list[float]]] = hash_texts,
         score: Callable[[str, Sequence[str]], list[float]] = logits,
-        most: int = 1000,
-        longest: int = 100_000,
+        max_texts: int = 1000,
+        max_characters: int = 100_000,
         key: str = "",
         port: int = 0,
     ) -> None:
         self.shape, self.encode, self.score = shape, encode, score
-        self.most, self.longest, self.key = most, longest, key
+        self.max_texts, self.max_characters, self.key = max_texts, max_characters, key
         self.faults: list[int | tuple[int, str]] = []
-        self.silence = 0.0
-        self.change: Callable[[Any], Any] = lambda reply: reply
+        self.delay = 0.0
+        self.transform: Callable[[Any], Any] = lambda reply: reply
         self.requests: list[dict[str, Any]] = []
         self.connections: list[socket.socket] = []
         server = self
@@ -98,7 +98,7 @@ class ModelServer:
         if self.key and key != f"Bearer {self.key}":
             return 401, {"error": "key"}, ""
         self.requests.append({"path": path, **body})
-        time.sleep(self.silence)
+        time.sleep(self.delay)
         if self.faults:
             fault = self.faults.pop(0)
             status, after = fault if isinstance(fault, tuple) else (fault, "")
@@ -108,17 +108,17 @@ class ModelServer:
         texts = body.get(field if reranks else {"tei": "inputs"}.get(self.shape, "input"))
         if texts is None:
             return 422, {"error": "missing field"}, ""
-        if len(texts) > self.most or any(len(text) > self.longest for text in texts):
+        if len(texts) > self.max_texts or any(len(text) > self.max_characters for text in texts):
             return 413, {"error": "too large"}, ""
-        return 200, self.change(self._scored(body["query"], texts) if reranks else self._encoded(texts)), ""
+        return 200, self.transform(self._scores(body["query"], texts) if reranks else self._embeddings(texts)), ""
 
-    def _encoded(self, texts: Sequence[str]) -> Any:
+    def _embeddings(self, texts: Sequence[str]) -> Any:
         vectors = self.encode(texts)
         if self.shape == "tei":
             return vectors
         return {"data": [{"index": place, "embedding": vector} for place, vector in enumerate(vectors)][::-1]}
 
-    def _scored(self, question: str, texts: Sequence[str]) -> Any:
+    def _scores(self, question: str, texts: Sequence[str]) -> Any:
         name = "score" if self.shape == "tei" else "relevance_score"
         rows = [{"index": place, name: score} for place, score in enumerate(self.score(question, texts))]
         rows.sort(key=lambda row: -row[name])

@@ -14,7 +14,7 @@ OBJECTS = 4
 """The number of the first object in `objects`; those before it are the catalog, the pages and the font."""
 
 
-def drawn(
+def make_pdf(
     *pages: str | bytes,
     font: str = HELVETICA,
     catalog: str = "",
@@ -26,20 +26,20 @@ def drawn(
     """Return a PDF file whose pages are drawn by operators, in the font /F1; the options are dictionary entries."""
     first = OBJECTS + len(objects)
     kids = " ".join(f"{first + 2 * n} 0 R" for n in range(len(pages)))
-    everything = [
+    contents = [
         f"<</Type/Catalog/Pages 2 0 R{catalog}>>".encode("latin-1"),
         f"<</Type/Pages/Kids[{kids}]/Count {len(pages)}>>".encode(),
         f"<<{font}>>".encode("latin-1"),
         *objects,
     ]
     for n, content in enumerate(pages):
-        everything += [
+        contents += [
             f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents {first + 2 * n + 1} 0 R"
             f"/Resources<</Font<</F1 3 0 R>>{resources}>>{page}>>".encode("latin-1"),
             stream(content if isinstance(content, bytes) else content.encode("cp1252")),
         ]
-    everything.append(f"<<{info}>>".encode("latin-1"))
-    return pdf(everything, b"/Root 1 0 R/Info %d 0 R" % len(everything))
+    contents.append(f"<<{info}>>".encode("latin-1"))
+    return pdf(contents, b"/Root 1 0 R/Info %d 0 R" % len(contents))
 
 
 def text(x: float, y: float, words: str, size: float = 10, turn: str = "1 0 0 1") -> str:

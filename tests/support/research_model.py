@@ -12,7 +12,7 @@ from tests.support.chat_protocol import Reply, Request
 
 _PASSAGE = re.compile(r"<(passage-[0-9a-f]+)>\s*\[(\d+)\][^\n]*\n(.*?)\s*</\1>", re.DOTALL)
 
-Told = Callable[[Request], Any]
+Replier = Callable[[Request], Any]
 
 
 def passages_of(request: Request) -> list[tuple[int, str]]:
@@ -41,18 +41,18 @@ class ResearchModel:
     def __call__(self, request: Request) -> Reply | str:
         form = form_of(request)
         self.asked.append(form)
-        told = self.replies.get(form, self._usual(form)) if form else self.report
-        value = told(request) if callable(told) else told
+        reply = self.replies.get(form, self._default_reply(form)) if form else self.report
+        value = reply(request) if callable(reply) else reply
         return value if isinstance(value, Reply | str) else Reply(json.dumps(value, ensure_ascii=False))
 
-    def _usual(self, form: str) -> Told:
+    def _default_reply(self, form: str) -> Replier:
         return {
             "PlanReply": self._plan,
             "QueryReply": self._query,
             "ReadReply": self._read,
             "ChoiceReply": self._choice,
             "MendReply": self._mend,
-            "Judgements": self._judged,
+            "Judgements": self._make_verdicts,
         }[form]
 
     def _plan(self, _: Request) -> Any:
@@ -60,8 +60,8 @@ class ResearchModel:
         return {"aspects": aspects, "steps": list(self.steps), "unclear": ""}
 
     def _query(self, request: Request) -> Any:
-        wanted = re.findall(r"^(?:Sub-question|子问题): (.+)$", request.last, re.MULTILINE)[-1]
-        return {"query": wanted, "search": "hybrid", "reason": "names", "section": ""}
+        sub_questions = re.findall(r"^(?:Sub-question|子问题): (.+)$", request.last, re.MULTILINE)[-1]
+        return {"query": sub_questions, "search": "hybrid", "reason": "names", "section": ""}
 
     def _read(self, request: Request) -> Any:
         sentences = [{"number": n, "sentence": text.split(". ")[0]} for n, text in passages_of(request)]
@@ -74,17 +74,17 @@ class ResearchModel:
     def _mend(self, _: Request) -> Any:
         return {"sentences": []}
 
-    def _judged(self, request: Request) -> Any:
+    def _make_verdicts(self, request: Request) -> Any:
         """Return the verdicts: a statement is supported if its numbers are in the passages."""
         block = " ".join(text for _, text in passages_of(request))
-        stated = re.findall(r"^(\d+)\. (.+)$", _PASSAGE.sub("", request.last), re.MULTILINE)
+        statements = re.findall(r"^(\d+)\. (.+)$", _PASSAGE.sub("", request.last), re.MULTILINE)
         years = set(re.findall(r"\d{3,}", block))
         verdicts = [
             {
                 "number": int(n),
-                "verdict": "supported" if set(re.findall(r"\d{3,}", said)) <= years else "unsupported",
+                "verdict": "supported" if set(re.findall(r"\d{3,}", text)) <= years else "unsupported",
                 "relevant": True,
             }
-            for n, said in stated
+            for n, text in statements
         ]
         return {"verdicts": verdicts}

@@ -33,7 +33,7 @@ from rag.web.media import (
     media_type,
 )
 from tests.support import office
-from tests.support.hostile import packed, word
+from tests.support.hostile import make_zip, word
 from tests.support.page_server import PageServer
 
 MEGABYTE = 1_000_000
@@ -52,14 +52,19 @@ MEGABYTE = 1_000_000
         (word(b"<w/>"), DOCX, "x", DOCX),
         (word(b"<w/>"), "", "a.docx", DOCX),
         (word(b"<w/>"), "application/zip", "x", DOCX),
-        (packed({"word/document.xml": b"", "word/embeddings/1.xlsx": packed({"xl/workbook.xml": b""})}), "", "x", DOCX),
-        (packed({"ppt/presentation.xml": b"", "xl/media": b""}), PPTX, "x", PPTX),
-        (packed({"xl/workbook.xml": b""}), "application/octet-stream", "x", XLSX),
+        (
+            make_zip({"word/document.xml": b"", "word/embeddings/1.xlsx": make_zip({"xl/workbook.xml": b""})}),
+            "",
+            "x",
+            DOCX,
+        ),
+        (make_zip({"ppt/presentation.xml": b"", "xl/media": b""}), PPTX, "x", PPTX),
+        (make_zip({"xl/workbook.xml": b""}), "application/octet-stream", "x", XLSX),
         (office.odt(""), "", "x", ODT),
         (office.zipped({}, ODS), "", "x", ODS),
         (office.zipped({}, ODP), "", "x", ODP),
         (office.epub({}), "", "x", EPUB),
-        (packed({"META-INF/container.xml": b""}), "", "x", EPUB),
+        (make_zip({"META-INF/container.xml": b""}), "", "x", EPUB),
         (b"PK\x03\x04 cut off", "", "a.xlsx", XLSX),
         (office.xls(["a"]), "application/vnd.ms-excel", "x", XLS),
         (b"a,b", "application/vnd.ms-excel", "https://example.com/a.csv", CSV),
@@ -88,7 +93,7 @@ def test_kinds(body: bytes, essence: str, name: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("body", "essence", "cause"),
     [
-        (packed({"a.txt": b"x"}), "", "binary"),
+        (make_zip({"a.txt": b"x"}), "", "binary"),
         (b"\x1f\x8brest", "text/html", "binary"),
         (b"\xd0\xcf\x11\xe0rest", "application/octet-stream", "old_office"),
         (office.compound({"WordDocument": b"", "Workbook": b""}), "", "old_office"),

@@ -369,7 +369,7 @@ def test_a_search_can_be_confined_to_headings_of_what_was_found(runs: Runs, retr
     retriever.by_query = {}
     research(runs, model, retriever)
     assert "Part 1" not in seen[0] and "Part 1" in seen[1]
-    assert [one["sections"] for one in retriever.how if "sections" in one] == [["Part 1"]]
+    assert [one["sections"] for one in retriever.options if "sections" in one] == [["Part 1"]]
 
 
 def test_a_model_that_does_not_answer_in_time_is_left_and_the_report_comes(

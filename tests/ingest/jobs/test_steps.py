@@ -17,7 +17,7 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import BOUNDS, RecordBounds, Source, file_sources, record_sources, web_source
 from rag.store.sql.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, records, wait_for_job
-from tests.ingest.test_archives import packed
+from tests.support.hostile import make_zip
 
 LINE = '{"url": "https://a.example/", "title": "T", "text": "雨"}'
 SOURCES = [
@@ -39,7 +39,7 @@ def outcomes(jobs: Jobs, job_id: str) -> dict[str, str]:
 
 
 def test_every_file_and_row_ends_with_one_result(jobs: Jobs) -> None:
-    archive = packed({"c.txt": b"A note in a file of its own.", "d.png": b"x"})
+    archive = make_zip({"c.txt": b"A note in a file of its own.", "d.png": b"x"})
     files = [("a.jsonl", lines(0, 1, 0)), ("b.zip", archive), ("e.exe", b"MZ")]
     job_id = jobs.submit_files(files, library="main")
     assert outcomes(jobs, job_id) == {

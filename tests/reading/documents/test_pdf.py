@@ -15,7 +15,7 @@ from rag.reading.documents.pdf import MAX_LINES, read_pdf
 from rag.reading.layout.words import normalize_glyphs
 from rag.reading.parser import Parser
 from tests.support import locked_pdf
-from tests.support.pdf_files import HELVETICA, PICTURE, drawn, lines, text, unicode_map
+from tests.support.pdf_files import HELVETICA, PICTURE, lines, make_pdf, text, unicode_map
 
 Placed = tuple[float, float, float, str]
 
@@ -31,7 +31,7 @@ def parser() -> Iterator[Parser]:
 
 def document(pages: Sequence[Sequence[Placed]], info: str = "") -> bytes:
     """Return a PDF whose pages have lines (x, y, size, text) in Helvetica."""
-    return drawn(*("".join(text(x, y, words, size) for x, y, size, words in page) for page in pages), info=info)
+    return make_pdf(*("".join(text(x, y, words, size) for x, y, size, words in page) for page in pages), info=info)
 
 
 def paragraph(*lines: str, top: float = 700, x: float = 72, size: float = 10) -> list[Placed]:
@@ -147,10 +147,10 @@ def test_what_cannot_be_read() -> None:
 
 @pytest.mark.parametrize(
     ("packed", "code"),
-    [(locked_pdf.WITH_PASSWORD, "pdf_encrypted"), (locked_pdf.AGAINST_PRINTING, ""), (locked_pdf.OF_THE_OLD_KIND, "")],
+    [(locked_pdf.WITH_PASSWORD, "pdf_encrypted"), (locked_pdf.AGAINST_PRINTING, ""), (locked_pdf.WITH_RC4, "")],
 )
 def test_a_locked_file_and_one_that_only_forbids_printing(packed: str, code: str) -> None:
-    body = locked_pdf.unpacked(packed)
+    body = locked_pdf.decode(packed)
     if code:
         assert failure(body) == code
     else:
@@ -172,7 +172,7 @@ def test_pages_without_text_are_told() -> None:
         "objects": [unicode_map({**wrong, **{c: c for c in LOUD}}), PICTURE],
     }
     scan = "q 612 0 0 792 0 0 cm /P1 Do Q"
-    body = drawn(
+    body = make_pdf(
         lines(60, 700, LOUD),
         scan,
         lines(60, 700, LOUD.lower()),
@@ -188,7 +188,7 @@ def test_pages_without_text_are_told() -> None:
 def test_a_page_of_very_many_lines_ends_soon() -> None:
     drawing = "BT /F1 9 Tf 60 700 Td " + "(lamp and oil) Tj 0 -9 Td " * (MAX_LINES + 5000) + "ET"
     started = time.process_time()
-    text = read_pdf(drawn(drawing), "x.pdf").text
+    text = read_pdf(make_pdf(drawing), "x.pdf").text
     assert text.count("lamp") == MAX_LINES
     assert time.process_time() - started < 20
 
@@ -202,6 +202,6 @@ def test_tables_and_text_that_only_looks_like_one() -> None:
         text(60, 640 - 14 * n, f"{n}.") + text(90, 640 - 14 * n, f"The keeper cleans the lens {n} times")
         for n in (1, 2, 3)
     )
-    read = read_pdf(drawn(contents + numbered), "x.pdf").text
+    read = read_pdf(make_pdf(contents + numbered), "x.pdf").text
     assert "|" not in read
     assert "1. The keeper cleans the lens 1 times" in read

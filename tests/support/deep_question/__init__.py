@@ -29,15 +29,15 @@ from tests.support.research_model import ResearchModel, form_of, passages_of
 
 _FOLDER: Final = Path(__file__).parent
 _FILING: Final = "nvidia-10-k-2023"
-TOLD: Final[Mapping[str, Any]] = json.loads((_FOLDER / "question.json").read_text(encoding="utf-8"))
-QUESTION: Final = str(TOLD["question"])
-_STATED = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
+SCENARIO: Final[Mapping[str, Any]] = json.loads((_FOLDER / "question.json").read_text(encoding="utf-8"))
+QUESTION: Final = str(SCENARIO["question"])
+_STATEMENT = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
 
 
 def case() -> Case:
     """Return the question with its evidence, and the facts as its reference answer."""
-    evidence = [{"quote": quote} for quote in TOLD["quotes"]]
-    reference = " ".join(fact["says"] for fact in TOLD["facts"])
+    evidence = [{"quote": quote} for quote in SCENARIO["quotes"]]
+    reference = " ".join(fact["says"] for fact in SCENARIO["facts"])
     return case_of({"id": "deep", "question": QUESTION, "answers": [reference], "evidence": evidence})
 
 
@@ -45,7 +45,9 @@ class DeepModel(ResearchModel):
     """A model with a fixed plan that states what its passages support."""
 
     def __init__(self) -> None:
-        super().__init__(steps=TOLD["plan"], report=said, replies={"QueryReply": worded, "Judgements": judged})
+        super().__init__(
+            steps=SCENARIO["plan"], report=write_answer, replies={"QueryReply": make_query, "Judgements": make_verdicts}
+        )
 
     def __call__(self, request: Request) -> Reply | str:
         form = form_of(request)
@@ -54,28 +56,32 @@ class DeepModel(ResearchModel):
         return super().__call__(request)
 
 
-def said(request: Request) -> str:
+def write_answer(request: Request) -> str:
     """Return each fact that the passages support, with citations."""
     places = _places(request)
-    facts = [(fact["says"], [places.get(n) for n in fact["quotes"]]) for fact in TOLD["facts"]]
-    lines = [_marked(says, [n for n in at if n]) for says, at in facts if all(at)]
+    facts = [(fact["says"], [places.get(n) for n in fact["quotes"]]) for fact in SCENARIO["facts"]]
+    lines = [_with_citations(says, [n for n in at if n]) for says, at in facts if all(at)]
     return " ".join(lines) or NOT_IN_PAGES
 
 
-def worded(request: Request) -> dict[str, Any]:
+def make_query(request: Request) -> dict[str, Any]:
     """Return the sub-question as the query, under the heading that the plan names."""
     wanted = re.findall(r"^Sub-question: (.+)$", request.last, re.MULTILINE)[-1]
-    step = next(one for one in TOLD["plan"] if wanted.startswith(one["question"]))
+    step = next(one for one in SCENARIO["plan"] if wanted.startswith(one["question"]))
     return {"query": wanted, "search": "hybrid", "reason": "names and terms", "section": step.get("section", "")}
 
 
-def judged(request: Request) -> dict[str, Any]:
+def make_verdicts(request: Request) -> dict[str, Any]:
     """Return the verdicts: a statement is supported if it is one of the facts and the passages support it."""
-    borne = {_bare(line) for line in re.split(r"(?<=\.) ", said(request))}
-    stated = _STATED.findall(re.sub(r"<(passage-[0-9a-f]+)>.*?</\1>", "", request.last, flags=re.DOTALL))
+    supported = {_without_citations(line) for line in re.split(r"(?<=\.) ", write_answer(request))}
+    statements = _STATEMENT.findall(re.sub(r"<(passage-[0-9a-f]+)>.*?</\1>", "", request.last, flags=re.DOTALL))
     verdicts = [
-        {"number": int(n), "verdict": "supported" if _bare(one) in borne else "unsupported", "relevant": True}
-        for n, one in stated
+        {
+            "number": int(n),
+            "verdict": "supported" if _without_citations(statement) in supported else "unsupported",
+            "relevant": True,
+        }
+        for n, statement in statements
     ]
     return {"verdicts": verdicts}
 
@@ -85,18 +91,18 @@ def _places(request: Request) -> dict[int, int]:
     bodies = [(number, normalise_text(text)) for number, text in reversed(passages_of(request))]
     return {
         at: number
-        for at, quote in enumerate(TOLD["quotes"])
+        for at, quote in enumerate(SCENARIO["quotes"])
         for number, body in bodies
         if normalise_text(quote) in body
     }
 
 
-def _marked(says: str, numbers: list[int]) -> str:
+def _with_citations(says: str, numbers: list[int]) -> str:
     marks = "".join(f"[{number}]" for number in dict.fromkeys(numbers))
     return f"{says.removesuffix('.')} {marks}."
 
 
-def _bare(sentence: str) -> str:
+def _without_citations(sentence: str) -> str:
     return normalise_text(re.sub(r"\[\d+\]|\(cites[^)]*\)|\.", "", sentence))
 
 
@@ -106,7 +112,7 @@ def deep_app(folder: Path, *, with_model: bool, **settings: Any) -> Iterator[tup
     with PageServer() as server, ChatServer(DeepModel()) as chat:
         for path in _FOLDER.glob("*.html"):
             server.add(f"/{path.stem}", path.read_bytes())
-        news = [{"url": server.url(f"/{name}"), "title": name, "content": ""} for name in TOLD["news"]]
+        news = [{"url": server.url(f"/{name}"), "title": name, "content": ""} for name in SCENARIO["news"]]
         server.add("/search", json.dumps({"results": news}), content_type="application/json")
         model = {"llm_model": "test" if with_model else "", "llm_base_url": chat.base_url if with_model else ""}
         where = {"rag_data_dir": folder, "qdrant_url": "", "searxng_url": server.url("").rstrip("/")}

@@ -17,7 +17,7 @@ from rag.evaluation.evaluation import Evaluation
 from rag.evaluation.sets import Sets
 from rag.store.sql.database import Database
 from rag.ui.kit import session
-from tests.support.evaluating import AnsweringByRule
+from tests.support.evaluating import RuleBasedApp
 
 APP: Any = SimpleNamespace()
 COUNT = 1_000
@@ -33,7 +33,7 @@ def draw() -> None:
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     database = Database(tmp_path / "app.sqlite3")
-    APP.evaluation = Evaluation(database, AnsweringByRule(), None)  # type: ignore[arg-type]
+    APP.evaluation = Evaluation(database, RuleBasedApp(), None)  # type: ignore[arg-type]
     APP.chats = SimpleNamespace(of_settings=lambda: None)
     monkeypatch.setattr(session, "browser_id", lambda: "a-browser")
     sets = APP.evaluation.sets
