@@ -29,9 +29,9 @@ from rag.store.sql.database import Database
 from rag.text import is_chinese
 from rag.types import Page, Passage, Retrieval
 from rag.web.fetch import Fetcher
-from tests.reasoning.test_over_http import _reasoner
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Reply, Request
+from tests.support.conversing import chat_reasoner
 from tests.support.hashed_model import HashedModel
 from tests.support.storing import store_page
 
@@ -101,7 +101,7 @@ def test_the_second_and_third_question_find_what_they_mean(
             model.meant[turn["question"]] = meant = turn["standalone"] or turn["question"]
             asking = TurnRequest(
                 Question(turn["question"], ("main",)),
-                reasoner=_reasoner(server),
+                reasoner=chat_reasoner(server.base_url),
                 retriever=found,
                 conversation_id=conversation_id,
                 suggest=False,

@@ -16,9 +16,9 @@ from rag.reasoning import RESET
 from rag.reasoning.history import MemoryKind
 from rag.runs.options import RunOptions
 from tests.conversations.test_conversations import Talk
-from tests.reasoning.test_over_http import _reasoner
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Reply, Request
+from tests.support.conversing import chat_reasoner
 from tests.support.quoting import make_quoter
 
 SUMMARY = "They spoke of a volcano and of a bridge."
@@ -50,7 +50,7 @@ def test_a_conversation_is_remembered_as_was_chosen(tmp_path: Path, mode: str) -
         nonlocal conversation_id
         options = RunOptions(memory=memory, window=1)
         how = {"mode": mode, "options": options, "conversation_id": conversation_id, "quoter": QUOTER}
-        asked, turn = talk.ask(question, _reasoner(server), **how)
+        asked, turn = talk.ask(question, chat_reasoner(server.base_url), **how)
         assert turn.answer and turn.answer.outcome in ("answered", "caveat"), turn.answer
         conversation_id = asked.conversation_id
         return model.told[-1] if model.told else ""

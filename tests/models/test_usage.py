@@ -15,10 +15,10 @@ from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.text import estimate_tokens
 from rag.types import Answer, RunMode, Usage
-from tests.reasoning.test_over_http import _reasoner
 from tests.support.answering import FakeRetriever, ScriptedReasoner, nodes_of
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
+from tests.support.conversing import chat_reasoner
 from tests.support.fake_model import QueueModel
 from tests.support.quoting import make_quoter
 
@@ -45,7 +45,7 @@ def test_estimates_are_of_the_right_size() -> None:
 
 def test_tokens_of_the_server_are_counted_with_their_price(runs: Runs) -> None:
     with ChatServer(rules) as server:
-        answer = _ask(runs, _reasoner(server), "deep", prices=Prices(2.0, 8.0))
+        answer = _ask(runs, chat_reasoner(server.base_url), "deep", prices=Prices(2.0, 8.0))
     usage = answer.usage
     assert usage.calls == answer.model_calls == 2 and not usage.estimated
     assert usage.tokens_in > 100 and usage.tokens_out > 0
@@ -86,7 +86,7 @@ def test_a_stopped_call_is_counted_too(runs: Runs) -> None:
 def test_the_last_call_of_a_budget_is_the_answers(runs: Runs) -> None:
     """With one call, deep mode answers from its results without grading them."""
     with ChatServer(rules) as server:
-        answer = _ask(runs, _reasoner(server), "deep", calls=1)
+        answer = _ask(runs, chat_reasoner(server.base_url), "deep", calls=1)
     assert answer.model_calls == 1 and answer.text
     assert answer.outcome == "caveat" and answer.notice is not None and answer.notice.code == "budget_best"
 

@@ -15,10 +15,10 @@ from rag.reasoning.extractive import distil
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.types import Answer, Passage
-from tests.reasoning.test_over_http import _reasoner
 from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, passage
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Reply, Request
+from tests.support.conversing import chat_reasoner
 from tests.support.quoting import make_quoter
 
 LONG = "The harbour was quiet that morning. " * 80
@@ -29,7 +29,7 @@ QUOTER = make_quoter()
 def _ask(runs: Runs, server: ChatServer, **options: object) -> Answer:
     asked = Question("When was the bridge opened?", options=RunOptions(**options))  # type: ignore[arg-type]
     retriever = FakeRetriever(default=PASSAGES)
-    run_id = runs.start(asked, reasoner=_reasoner(server), retriever=retriever, quoter=QUOTER)
+    run_id = runs.start(asked, reasoner=chat_reasoner(server.base_url), retriever=retriever, quoter=QUOTER)
     answer = runs.wait(run_id, 20)
     assert any(event.kind == "token" for event in runs.events(run_id))
     return answer
@@ -73,7 +73,7 @@ def test_where_no_passage_answers_none_is_best(runs: Runs) -> None:
         answer = runs.wait(
             runs.start(
                 Question("When was the bridge opened?", options=RunOptions(compose="map_rerank")),
-                reasoner=_reasoner(server),
+                reasoner=chat_reasoner(server.base_url),
                 retriever=FakeRetriever(default=PASSAGES),
             ),
             20,
@@ -148,7 +148,7 @@ def test_a_chinese_question_of_english_pages_is_composed_in_chinese(runs: Runs) 
     with ChatServer(rules) as server:
         run_id = runs.start(
             Question("龙井茶产于哪里？", options=RunOptions(compose="map_reduce")),
-            reasoner=_reasoner(server),
+            reasoner=chat_reasoner(server.base_url),
             retriever=FakeRetriever(default=PASSAGES),
         )
         answer = runs.wait(run_id, 20)
@@ -165,7 +165,7 @@ def test_nothing_noted_is_nothing_in_the_pages(runs: Runs) -> None:
     with ChatServer(nothing) as server:
         run_id = runs.start(
             Question("Who won?", options=RunOptions(compose="map_reduce")),
-            reasoner=_reasoner(server),
+            reasoner=chat_reasoner(server.base_url),
             retriever=FakeRetriever(default=PASSAGES),
         )
         answer = runs.wait(run_id, 20)
@@ -190,7 +190,12 @@ def _composed(way: Way, replies: list[str]) -> tuple[str, list[Request]]:
             passages = [passage(1, BRIDGE), passage(2, TEA)]
             calls = len(replies)
             return "".join(
-                [piece async for piece in _reasoner(server).compose("How?", passages, Plan(way, 16_000, calls))]
+                [
+                    piece
+                    async for piece in chat_reasoner(server.base_url).compose(
+                        "How?", passages, Plan(way, 16_000, calls)
+                    )
+                ]
             )
 
         return asyncio.run(read()), server.requests

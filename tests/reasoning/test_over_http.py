@@ -22,16 +22,12 @@ from rag.types import RunMode
 from tests.support.answering import TEA, FakeRetriever, ask, nodes_of, passage
 from tests.support.chat_rules import rules
 from tests.support.chat_server import Call, ChatServer, Reply, Request
+from tests.support.conversing import chat_reasoner
 
 QUESTION = "When did Mount Aso erupt?"
 ANSWER = "Mount Aso erupted in 1953. [1]"
 TALK = "What did I ask before?"
 """A question about the conversation: the only kind for which a model decides whether to search."""
-
-
-def _reasoner(server: ChatServer, key: str = "") -> ChatReasoner:
-    settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
-    return ChatReasoner(chat_models.build_chat_model(settings, api_key=key or None))
 
 
 def _by_kind(**replies: Any) -> Callable[[Request], Reply | str]:
@@ -54,7 +50,7 @@ def _by_kind(**replies: Any) -> Callable[[Request], Reply | str]:
 def test_a_plausible_model_answers(runs: Runs, mode: RunMode, question: str, text: str) -> None:
     retriever = FakeRetriever(default=[passage(1), passage(2, TEA)])
     with ChatServer(rules) as server:
-        answer, events = ask(runs, _reasoner(server), retriever, question=question, mode=mode)
+        answer, events = ask(runs, chat_reasoner(server.base_url), retriever, question=question, mode=mode)
     assert (answer.outcome, answer.notice) == ("answered", None)
     assert answer.text == f"{text}[1]"
     assert answer.citations[0].quote == text
@@ -64,7 +60,7 @@ def test_a_plausible_model_answers(runs: Runs, mode: RunMode, question: str, tex
 
 def test_nothing_in_the_pages(runs: Runs) -> None:
     with ChatServer(["NOT_IN_PAGES"]) as server:
-        answer, events = ask(runs, _reasoner(server), question="Who won the match?")
+        answer, events = ask(runs, chat_reasoner(server.base_url), question="Who won the match?")
     assert answer.outcome == "not_in_pages"
     assert answer.text == "" and len(answer.passages) == 2
     assert not [e for e in events if e.kind == "token"]
@@ -76,7 +72,7 @@ def test_deep_rewrites_and_ends(runs: Runs) -> None:
     retriever = FakeRetriever(by_query=by_query)
     rewrites = ["words 1", "words 2", "words 3", "words 4"]
     with ChatServer(_by_kind(grade=no, rewrite=rewrites, answer=ANSWER)) as server:
-        answer, _ = ask(runs, _reasoner(server), retriever, mode="deep")
+        answer, _ = ask(runs, chat_reasoner(server.base_url), retriever, mode="deep")
     assert answer.outcome == "caveat"
     assert answer.notice and answer.notice.code == "best_found"
     assert retriever.queries == [QUESTION, "words 1", "words 2", "words 3"]
@@ -85,7 +81,7 @@ def test_deep_rewrites_and_ends(runs: Runs) -> None:
 
 def test_a_model_that_thinks_aloud(runs: Runs) -> None:
     with ChatServer([f"<think>1066? no, 1953.</think>\n{ANSWER}"]) as server:
-        answer, events = ask(runs, _reasoner(server))
+        answer, events = ask(runs, chat_reasoner(server.base_url))
     assert answer.text == "Mount Aso erupted in 1953.[1]"
     assert "1066" not in "".join(e.data for e in events if e.kind == "token")
 
@@ -102,7 +98,7 @@ def test_a_malformed_tool_call(runs: Runs, mode: RunMode, arguments: str) -> Non
     broken = Reply(tool_calls=[Call("retrieve", arguments)])
     script = _by_kind(decide=broken, grade='{"irrelevant": []}', answer=ANSWER)
     with ChatServer(script) as server:
-        answer, _ = ask(runs, _reasoner(server), retriever, mode=mode, question=TALK)
+        answer, _ = ask(runs, chat_reasoner(server.base_url), retriever, mode=mode, question=TALK)
     assert answer.citations
     assert retriever.queries == [TALK]
     assert answer.model_calls - len([r for r in server.requests if not r.tools]) == (1 if mode == "fast" else 2)
@@ -111,7 +107,7 @@ def test_a_malformed_tool_call(runs: Runs, mode: RunMode, arguments: str) -> Non
 def test_a_server_that_takes_no_tools(runs: Runs) -> None:
     retriever = FakeRetriever()
     with ChatServer([ANSWER, ANSWER], refuse=["tools"]) as server:
-        reasoner = _reasoner(server)
+        reasoner = chat_reasoner(server.base_url)
         first, _ = ask(runs, reasoner, retriever, question=TALK)
         second, _ = ask(runs, reasoner, retriever, question=TALK)
     assert first.citations and second.citations
@@ -134,8 +130,8 @@ def test_a_server_that_takes_no_tools_says_so_in_its_own_way(
 ) -> None:
     retriever = FakeRetriever()
     with ChatServer(rules, refuse=["tools"], refuse_with=status, refusal=refusal) as server:
-        ask(runs, _reasoner(server), retriever, mode=mode, question=TALK)
-        ask(runs, _reasoner(server), retriever, mode=mode, question=TALK)
+        ask(runs, chat_reasoner(server.base_url), retriever, mode=mode, question=TALK)
+        ask(runs, chat_reasoner(server.base_url), retriever, mode=mode, question=TALK)
         asked = [request for request in server.requests if request.tools == ["retrieve"]]
     assert retriever.queries.count(TALK) == 2
     assert len(asked) == 1  # the refusal is remembered of the server, not of one question's reasoner
@@ -144,7 +140,7 @@ def test_a_server_that_takes_no_tools_says_so_in_its_own_way(
 def test_verdicts_that_cannot_be_read_leave_all_passages(runs: Runs) -> None:
     prose = "Both passages look relevant to me."
     with ChatServer(_by_kind(grade=prose, answer=ANSWER)) as server:
-        answer, _ = ask(runs, _reasoner(server), mode="deep")
+        answer, _ = ask(runs, chat_reasoner(server.base_url), mode="deep")
     assert (answer.outcome, answer.text) == ("caveat", "Mount Aso erupted in 1953.[1]")
     assert answer.notice and answer.notice.code == "ungraded"
     assert [p.id for p in answer.passages] == ["p1", "p2"]
@@ -154,7 +150,7 @@ def test_verdicts_that_cannot_be_read_leave_all_passages(runs: Runs) -> None:
 def test_a_rewrite_that_cannot_be_read_ends_the_search(runs: Runs) -> None:
     no = '{"irrelevant": [1, 2]}'
     with ChatServer(_by_kind(grade=no, rewrite=Reply(fault="garbled"), answer=ANSWER)) as server:
-        answer, _ = ask(runs, _reasoner(server), mode="deep")
+        answer, _ = ask(runs, chat_reasoner(server.base_url), mode="deep")
     assert answer.outcome == "caveat" and answer.text.startswith("Mount Aso erupted")
     assert answer.notice and answer.notice.code == "best_found"
 
@@ -162,7 +158,7 @@ def test_a_rewrite_that_cannot_be_read_ends_the_search(runs: Runs) -> None:
 @pytest.mark.parametrize("oddity", ["no_reason", "empty_reason", "whole", "message"])
 def test_a_stream_of_its_own_kind_is_a_whole_answer(runs: Runs, oddity: Any) -> None:
     with ChatServer([Reply(ANSWER, oddity=oddity)]) as server:
-        answer, _ = ask(runs, _reasoner(server))
+        answer, _ = ask(runs, chat_reasoner(server.base_url))
         assert len(server.requests) == 1
     assert (answer.outcome, answer.text) == ("answered", "Mount Aso erupted in 1953.[1]")
 
@@ -170,7 +166,7 @@ def test_a_stream_of_its_own_kind_is_a_whole_answer(runs: Runs, oddity: Any) -> 
 def test_an_answer_with_halves_of_characters_can_be_stored(runs: Runs) -> None:
     parts = ["Mount Aso erupted ", "\ud83c", "\udf0b in 1953. [1]", " \ud83d"]
     with ChatServer([Reply(parts=parts)]) as server:
-        answer, events = ask(runs, _reasoner(server))
+        answer, events = ask(runs, chat_reasoner(server.base_url))
     assert "erupted 🌋 in 1953." in answer.text
     for text in (answer.text, *(e.data for e in events if e.kind == "token")):
         text.encode()
@@ -179,7 +175,7 @@ def test_an_answer_with_halves_of_characters_can_be_stored(runs: Runs) -> None:
 @pytest.mark.parametrize("refuse", [["json_schema"], ["response_format"], ["response_format", "tool_choice"]])
 def test_grading_steps_down_with_what_the_server_takes(runs: Runs, refuse: Sequence[Any]) -> None:
     with ChatServer(rules, refuse=refuse) as server:
-        answer, _ = ask(runs, _reasoner(server), mode="deep")
+        answer, _ = ask(runs, chat_reasoner(server.base_url), mode="deep")
     assert answer.outcome == "answered"
     assert [p.id for p in answer.passages] == ["p1"]
     assert answer.model_calls == len(server.requests) <= 12
@@ -199,7 +195,7 @@ def test_a_server_that_refuses_everything_still_shows_passages(
     runs: Runs, mode: RunMode, reply: Reply, code: str
 ) -> None:
     with ChatServer(lambda _: reply) as server:
-        answer, _ = ask(runs, _reasoner(server), mode=mode)
+        answer, _ = ask(runs, chat_reasoner(server.base_url), mode=mode)
     assert answer.outcome == "failed" and answer.text == ""
     assert answer.notice and answer.notice.code == code
     assert say(answer.notice, "en") and say(answer.notice, "zh")
@@ -210,7 +206,7 @@ def test_a_server_that_refuses_everything_still_shows_passages(
 def test_no_server_at_all(runs: Runs) -> None:
     with ChatServer([]) as server:
         pass
-    answer, _ = ask(runs, _reasoner(server))
+    answer, _ = ask(runs, chat_reasoner(server.base_url))
     assert answer.notice and answer.notice.code == "chat_unreachable"
     assert answer.passages and not answer.usage.calls
 
@@ -219,7 +215,7 @@ def test_no_server_at_all(runs: Runs) -> None:
 def test_half_an_answer(runs: Runs, fault: Any) -> None:
     half = Reply(f"{ANSWER} Its crater is 24 kilometres wide. [1]", fault=fault)
     with ChatServer([half]) as server:
-        answer, _ = ask(runs, _reasoner(server))
+        answer, _ = ask(runs, chat_reasoner(server.base_url))
     assert answer.outcome == "failed"
     assert answer.notice is not None
     assert answer.text.startswith("Mount Aso erupted")
@@ -229,7 +225,7 @@ def test_half_an_answer(runs: Runs, fault: Any) -> None:
 
 def test_an_answer_cut_by_the_models_limit(runs: Runs) -> None:
     with ChatServer([Reply(f"{ANSWER} Its crater", finish="length")]) as server:
-        answer, _ = ask(runs, _reasoner(server))
+        answer, _ = ask(runs, chat_reasoner(server.base_url))
     assert answer.outcome == "caveat"
     assert answer.notice and answer.notice.code == "answer_too_long"
 
@@ -238,7 +234,7 @@ def test_an_answer_cut_by_the_models_limit(runs: Runs) -> None:
 def test_a_server_that_hangs(runs: Runs, script: list[Reply], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_models, "TIMEOUT_SECONDS", 2.0)
     with ChatServer(script) as server:
-        answer, _ = ask(runs, _reasoner(server))
+        answer, _ = ask(runs, chat_reasoner(server.base_url))
     assert answer.outcome == "failed"
     assert answer.notice and answer.notice.code == "chat_timeout"
     assert [p.id for p in answer.passages] == ["p1", "p2"]
@@ -247,7 +243,7 @@ def test_a_server_that_hangs(runs: Runs, script: list[Reply], monkeypatch: pytes
 @pytest.mark.parametrize("script", [[Reply(fault="hang")], [Reply(ANSWER, fault="hang")]])
 def test_stopping_a_server_that_hangs(runs: Runs, script: list[Reply]) -> None:
     with ChatServer(script) as server:
-        run_id = runs.start(Question(QUESTION), reasoner=_reasoner(server), retriever=FakeRetriever())
+        run_id = runs.start(Question(QUESTION), reasoner=chat_reasoner(server.base_url), retriever=FakeRetriever())
         deadline = time.monotonic() + 60
         while len(server.requests) < len(script) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -262,7 +258,7 @@ def test_stopping_a_server_that_hangs(runs: Runs, script: list[Reply]) -> None:
 
 def test_steps_of_a_deep_run_over_http(runs: Runs) -> None:
     with ChatServer(rules) as server:
-        answer, _ = ask(runs, _reasoner(server), mode="deep")
+        answer, _ = ask(runs, chat_reasoner(server.base_url), mode="deep")
     assert nodes_of(answer) == ["enter", "agent", "retrieve", "grade", "generate"]
     assert [r.stream for r in server.requests] == [False, True]
     assert all(r.body["max_tokens"] <= 800 for r in server.requests)
@@ -275,7 +271,7 @@ def test_runs_that_come_after_others_closed_use_the_same_server() -> None:
     with ChatServer(rules) as server:
         for _ in range(3):
             runs = Runs(MODES)
-            answer, _events = ask(runs, _reasoner(server))
+            answer, _events = ask(runs, chat_reasoner(server.base_url))
             runs.close()
             assert answer.outcome == "answered"
 

@@ -2,59 +2,33 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rag.config import load_settings
-from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.conversations import Conversations, TurnRequest
 from rag.graphs.judge.tree import NodeRecord, branch
-from rag.graphs.modes import MODES
-from rag.models import chat as chat_models
-from rag.reasoning.chat import ChatReasoner
 from rag.runs.options import Question, RunOptions
-from rag.runs.runs import Runs
-from rag.store.sql.database import Database
 from rag.types import Answer
 from tests.support.answering import FakeRetriever, passage
 from tests.support.chat_server import ChatServer
+from tests.support.conversing import ConversingProcess
 from tests.support.forked_process import run_and_kill
 from tests.support.judge_model import BORN, FOUNDED, OTHER, PAGES, WHOLE, JudgeModel
-from tests.support.quoting import make_quoter
-
-QUOTER = make_quoter()
 
 
-class Process:
-    """The services of one process over a data folder, with a chat server."""
-
-    def __init__(self, folder: Path, port: int) -> None:
-        self.database = Database(folder / "app.sqlite3")
-        checkpoints = Checkpoints(folder / "conversations.sqlite3")
-        self.runs = Runs(MODES, saver=checkpoints.saver)
-        self.kept = Conversations(self.database, self.runs, checkpoints)
-        settings = load_settings(None, llm_base_url=f"http://127.0.0.1:{port}/v1", llm_model="test")
-        self.reasoner = ChatReasoner(chat_models.build_chat_model(settings))
-        self.retriever = FakeRetriever(by_query=dict(PAGES), default=[passage(5, OTHER)])
-
-    def asking(self, mode: str = "judge", conversation: str = "", **options: Any) -> TurnRequest:
-        question = Question(WHOLE, ("main",), mode, options=RunOptions(**options))
-        made = TurnRequest(question, self.reasoner, self.retriever, quoter=QUOTER, suggest=False)
-        return replace(made, conversation_id=conversation)
+class Process(ConversingProcess):
+    def __init__(self, folder: Path, base_url: str) -> None:
+        super().__init__(folder, base_url, FakeRetriever(by_query=dict(PAGES), default=[passage(5, OTHER)]))
 
     def ask(self, mode: str = "judge", conversation: str = "", **options: Any) -> tuple[str, Answer]:
-        asked = self.kept.ask(self.asking(mode, conversation, **options))
+        asked = self.conversations.ask(self.request(question(mode, **options), conversation))
         return asked.conversation_id, self.runs.wait(asked.run_id, 60)
 
-    def close(self) -> None:
-        self.runs.close()
-        self.kept.close()
-        self.database.close()
+
+def question(mode: str = "judge", **options: Any) -> Question:
+    return Question(WHOLE, ("main",), mode, options=RunOptions(**options))
 
 
 @pytest.fixture
@@ -65,7 +39,7 @@ def server() -> Iterator[ChatServer]:
 
 @pytest.fixture
 def process(tmp_path: Path, server: ChatServer) -> Iterator[Process]:
-    made = Process(tmp_path, server.port)
+    made = Process(tmp_path, server.base_url)
     yield made
     made.close()
 
@@ -75,16 +49,8 @@ def tree_of(answer: Answer) -> list[tuple[Any, ...]]:
     return [tuple(row[field] for field in fields) for row in answer.trail["tree"]]
 
 
-def run_until(folder: Path, port: int, node: str, times: int) -> list[str]:
-    """Ask, and return the turn's id as soon as `node` has finished `times` times."""
-    process = Process(folder, port)
-    asked = process.kept.ask(process.asking())
-    since = finished = 0
-    while finished < times:
-        for event in process.runs.events(asked.run_id, since, 30):
-            since = event.seq + 1
-            finished += event.kind == "step" and event.data["node"] == node and event.data["state"] == "finished"
-    return [asked.turn_id]
+def run_until(folder: Path, base_url: str, node: str, times: int) -> list[str]:
+    return [Process(folder, base_url).ask_until(question(), node, times)]
 
 
 STEPS = [("enter", 1), *((node, times) for node in ("pick", "search", "judge", "close") for times in (1, 3))]
@@ -94,13 +60,11 @@ STEPS = [("enter", 1), *((node, times) for node in ("pick", "search", "judge", "
 def test_killed_at_any_step_it_comes_to_the_same_tree(
     tmp_path: Path, server: ChatServer, node: str, times: int
 ) -> None:
-    (turn_id,) = run_and_kill(run_until, tmp_path, server.port, node, times)
-    process = Process(tmp_path, server.port)
+    (turn_id,) = run_and_kill(run_until, tmp_path, server.base_url, node, times)
+    process = Process(tmp_path, server.base_url)
     try:
-        until = time.monotonic() + 60
-        while process.kept.turn(turn_id).state == "running" and time.monotonic() < until:
-            time.sleep(0.05)
-        asked = process.kept.resume_turn(turn_id, process.asking())
+        process.wait_until_interrupted(turn_id)
+        asked = process.conversations.resume_turn(turn_id, process.request(question()))
         answer = process.runs.wait(asked.run_id, 60)
         _, undisturbed = process.ask()
     finally:
@@ -129,9 +93,9 @@ def test_a_verdict_that_a_person_overrules_makes_a_branch_beside_the_first(
     _, third = process.ask(conversation=conversation, branch=branch_of(first, "n2", verdicts=verdicts))
     assert {row["node"]: row["answered"] for row in third.trail["tree"]} == {"n1": True, "n2": True}
     process.ask("fast", conversation)
-    again = Process(tmp_path, server.port)
+    again = Process(tmp_path, server.base_url)
     try:
-        turns = again.kept.turns(conversation)
+        turns = again.conversations.turns(conversation)
         kept = [tree_of(turn.answer) for turn in turns[:3] if turn.answer]
         assert kept == [tree_of(one) for one in (first, second, third)]
         _, fourth = again.ask(conversation=conversation, branch=branch_of(first, "n3"))
