@@ -13,14 +13,11 @@ from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.health import sweep
 from rag.store.qdrant.library import Library
 from tests.store.support import draft, open_edge
+from tests.support.stepping import SimulatedCrash
 
 # The writes of a commit, in order: of a page's first text, and of one that replaces a text.
 FIRST = ["two batches of chunks", "", "the record", "flags"]
 NEXT = ["two batches of chunks", "", "the version", "the record", "the old chunks", "flags", "version settled"]
-
-
-class Stopped(BaseException):
-    """The simulated end of the process."""
 
 
 def stop_before(client: EdgeClient, monkeypatch: pytest.MonkeyPatch, write: int) -> None:
@@ -32,7 +29,7 @@ def stop_before(client: EdgeClient, monkeypatch: pytest.MonkeyPatch, write: int)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if len(done) >= write:
-                raise Stopped
+                raise SimulatedCrash
             done.append(name)
             return real(*args, **kwargs)
 
@@ -78,7 +75,7 @@ def test_a_commit_that_stops_anywhere_is_all_or_nothing(
     with monkeypatch.context() as patch:
         stop_before(client, patch, write)
         if write < len(writes):
-            with pytest.raises(Stopped):
+            with pytest.raises(SimulatedCrash):
                 new.commit(library)
         else:
             new.commit(library)
@@ -108,7 +105,7 @@ def test_a_removal_that_stops_anywhere_is_all_or_nothing(
     with monkeypatch.context() as patch:
         stop_before(client, patch, write)
         if write < 4:
-            with pytest.raises(Stopped):
+            with pytest.raises(SimulatedCrash):
                 library.remove([given.page.url_hash])
         else:
             library.remove([given.page.url_hash])
@@ -134,7 +131,7 @@ def test_leaving_a_page_out_is_all_or_nothing(
     with monkeypatch.context() as patch:
         stop_before(client, patch, write)
         if write < 3:
-            with pytest.raises(Stopped):
+            with pytest.raises(SimulatedCrash):
                 library.set_excluded([given.page.url_hash], left_out)
         else:
             library.set_excluded([given.page.url_hash], left_out)
@@ -154,7 +151,7 @@ def test_a_sweep_leaves_alone_what_another_process_may_be_writing(
     given = draft("a")
     with monkeypatch.context() as patch:
         stop_before(library.client, patch, 1)  # type: ignore[arg-type]
-        with pytest.raises(Stopped):
+        with pytest.raises(SimulatedCrash):
             given.commit(library)
 
     def swept(before: float | None) -> int:
@@ -175,7 +172,7 @@ def test_a_sweep_leaves_alone_a_version_whose_commit_another_process_may_be_maki
     old.commit(library)
     with monkeypatch.context() as patch:
         stop_before(library.client, patch, 2)  # type: ignore[arg-type]
-        with pytest.raises(Stopped):
+        with pytest.raises(SimulatedCrash):
             new.commit(library)
     assert library._versions.unsettled_pages(time.time() - 600) == set()
     assert library._versions.unsettled_pages(time.time() + 1) == {old.page.url_hash}

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Fault = Literal["", "hang", "cut", "garbled", "nested", "html", "drip", "flood"]
+PASSAGE = re.compile(r"<(passage-[0-9a-f]+)>\s*\[(\d+)\][^\n]*\n(.*?)\s*</\1>", re.DOTALL)
+"""A passage in a prompt: its tag, number and text."""
 DEEP = "[" * 50_000 + "]" * 50_000
 Oddity = Literal["", "no_reason", "empty_reason", "no_reason_no_done", "whole", "message"]
 Feature = Literal[

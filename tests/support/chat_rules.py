@@ -11,9 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tests.support.chat_protocol import Call, Reply, Request
+from tests.support.chat_protocol import PASSAGE, Call, Reply, Request
 
-_PASSAGE = re.compile(r"<(passage-[0-9a-f]+)>\s*\[(\d+)\][^\n]*\n(.*?)\s*</\1>", re.DOTALL)
 _QUESTION = re.compile(r"(?:Question|问题)[:：]\s*(.+?)(?=\n\n|\Z)", re.DOTALL)
 _SENTENCE = re.compile(r"[^。！？.!?\n]+(?:[。！？]|[.!?](?=\s|$)|$)")
 _GREETING = re.compile(
@@ -38,8 +37,8 @@ def rules(request: Request) -> Reply:
         return Reply(json.dumps(planned, ensure_ascii=False))
     if schema is not None and "irrelevant" in schema.get("properties", {}):
         wanted = _terms(question)
-        beside = [number for number, text in _passages(request.last) if not wanted & _terms(text)]
-        return _in_form(request, {"irrelevant": beside})
+        irrelevant = [number for number, text in _passages(request.last) if not wanted & _terms(text)]
+        return _in_form(request, {"irrelevant": irrelevant})
     if schema is not None:
         filled = _fill(schema, schema, _passages(request.last), question)
         return _in_form(request, filled)
@@ -70,7 +69,7 @@ def _research(schema: dict[str, Any], question: str, request: Request) -> dict[s
         return {"query": wanted[-1] if wanted else question, "search": "hybrid", "reason": "Words and meaning."}
     if form == {"sentences", "summary", "met"}:
         found = [(number, _SENTENCE.findall(text)[0].strip()) for number, text in _passages(request.last)]
-        aspects = re.findall(r"^(\d+)\. ", _PASSAGE.sub("", request.last), re.MULTILINE)
+        aspects = re.findall(r"^(\d+)\. ", PASSAGE.sub("", request.last), re.MULTILINE)
         sentences = [{"number": number, "sentence": sentence} for number, sentence in found]
         return {"sentences": sentences, "summary": found[0][1] if found else "", "met": [int(n) for n in aspects]}
     return {"action": "finish", "justification": "Enough is found."} if "action" in form else {}
@@ -206,11 +205,11 @@ def _fill(form: dict[str, Any], root: dict[str, Any], passages: Sequence[tuple[i
 
 
 def _passages(text: str) -> list[tuple[int, str]]:
-    return [(int(number), body) for _, number, body in _PASSAGE.findall(text)]
+    return [(int(number), body) for _, number, body in PASSAGE.findall(text)]
 
 
 def _question(text: str) -> str:
-    found = _QUESTION.findall(_PASSAGE.sub("", text))
+    found = _QUESTION.findall(PASSAGE.sub("", text))
     return str(found[-1] if found else text).strip()
 
 

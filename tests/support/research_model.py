@@ -8,15 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.chat_protocol import Reply, Request
-
-_PASSAGE = re.compile(r"<(passage-[0-9a-f]+)>\s*\[(\d+)\][^\n]*\n(.*?)\s*</\1>", re.DOTALL)
+from tests.support.chat_protocol import PASSAGE, Reply, Request
 
 Replier = Callable[[Request], Any]
 
 
 def passages_of(request: Request) -> list[tuple[int, str]]:
-    return [(int(number), text) for _, number, text in _PASSAGE.findall(request.last)]
+    return [(int(number), text) for _, number, text in PASSAGE.findall(request.last)]
 
 
 def form_of(request: Request) -> str:
@@ -60,12 +58,12 @@ class ResearchModel:
         return {"aspects": aspects, "steps": list(self.steps), "unclear": ""}
 
     def _query(self, request: Request) -> Any:
-        sub_questions = re.findall(r"^(?:Sub-question|子问题): (.+)$", request.last, re.MULTILINE)[-1]
-        return {"query": sub_questions, "search": "hybrid", "reason": "names", "section": ""}
+        sub_question = re.findall(r"^(?:Sub-question|子问题): (.+)$", request.last, re.MULTILINE)[-1]
+        return {"query": sub_question, "search": "hybrid", "reason": "names", "section": ""}
 
     def _read(self, request: Request) -> Any:
         sentences = [{"number": n, "sentence": text.split(". ")[0]} for n, text in passages_of(request)]
-        met = re.findall(r"^(\d+)\. ", _PASSAGE.sub("", request.last), re.MULTILINE)
+        met = re.findall(r"^(\d+)\. ", PASSAGE.sub("", request.last), re.MULTILINE)
         return {"sentences": sentences, "summary": "Something was found.", "met": [int(n) for n in met]}
 
     def _choice(self, _: Request) -> Any:
@@ -77,7 +75,7 @@ class ResearchModel:
     def _make_verdicts(self, request: Request) -> Any:
         """Return the verdicts: a statement is supported if its numbers are in the passages."""
         block = " ".join(text for _, text in passages_of(request))
-        statements = re.findall(r"^(\d+)\. (.+)$", _PASSAGE.sub("", request.last), re.MULTILINE)
+        statements = re.findall(r"^(\d+)\. (.+)$", PASSAGE.sub("", request.last), re.MULTILINE)
         years = set(re.findall(r"\d{3,}", block))
         verdicts = [
             {

@@ -21,7 +21,7 @@ from rag.evaluation.evidence import normalise_text
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import web_source
 from rag.prompts.requests import NOT_IN_PAGES
-from tests.support.chat_protocol import Reply, Request
+from tests.support.chat_protocol import PASSAGE, Reply, Request
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
 from tests.support.page_server import PageServer
@@ -74,7 +74,7 @@ def make_query(request: Request) -> dict[str, Any]:
 def make_verdicts(request: Request) -> dict[str, Any]:
     """Return the verdicts: a statement is supported if it is one of the facts and the passages support it."""
     supported = {_without_citations(line) for line in re.split(r"(?<=\.) ", write_answer(request))}
-    statements = _STATEMENT.findall(re.sub(r"<(passage-[0-9a-f]+)>.*?</\1>", "", request.last, flags=re.DOTALL))
+    statements = _STATEMENT.findall(PASSAGE.sub("", request.last))
     verdicts = [
         {
             "number": int(n),
