@@ -38,7 +38,6 @@ from rag.ingest.chunking import CHUNKERS, embedding_text, get_chunker
 from rag.models.embedding import EmbeddingModel, load_embedding_model
 from rag.text import weigh
 
-MODEL_READS = 256  # tokens of a text, two of them special
 _ENDS = re.compile("[.!?。！？…｡][\"'”’」』）)\\]】》〉*_`]*$")
 _COLUMNS = (
     ("chunks", "chunks", ",d"),
@@ -109,7 +108,7 @@ def measure(data: Dataset, system: System) -> Row:
     inside = sum(ends_inside(page["text"], one) for page, own in zip(data.pages, splits, strict=True) for one in own)
     in_chunks = tokens.count(texts)
     work = tokens.count([piece.embedded for piece in pieces]) + tokens.count(system.encoded)
-    encodable = tokens.count(texts, MODEL_READS - 2)
+    encodable = tokens.count(texts, tokens.MAX_TOKENS)
     over = None if system.maximum is None else sum(system.size(text) > system.maximum for text in texts) / len(texts)
     return {
         "set": data.name,

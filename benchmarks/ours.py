@@ -108,7 +108,7 @@ def import_set(app: MeasuredApp, data: Dataset, chunker: str, library: str) -> I
     seconds = time.perf_counter() - began
     if failed := [result.message for result in results if result.status != "added"]:
         raise RuntimeError(f"{len(failed)} of {len(results)} pages of {data.name} were not imported: {failed[0]}")
-    encoded = tokens.count(app.models.embedding.passages, tokens.MODEL_READS)
+    encoded = tokens.count(app.models.embedding.passages, tokens.MAX_TOKENS)
     return Imported(library, app.library(library).chunk_count(), seconds, encoded)
 
 

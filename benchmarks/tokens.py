@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-MODEL_READS = 254  # tokens per text that the model reads; two more are special
+MAX_TOKENS = 254  # tokens per text that the model reads; two more are special
 _BATCH_SIZE = 1000
 
 

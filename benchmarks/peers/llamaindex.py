@@ -35,7 +35,7 @@ def main(pages: str, questions: str, run: str, k: str, size: str = "") -> None:
         return [(found.node.ref_doc_id or "", found.node.get_content()) for found in retriever.retrieve(question)]
 
     ms = rows.answer(rows.read(questions), run, find)
-    encoded = tokens.count(embedding.seen, tokens.MODEL_READS)
+    encoded = tokens.count(embedding.seen, tokens.MAX_TOKENS)
     print(json.dumps({"stored_s": stored, "chunks": len(nodes), "ms": ms, "encoded": encoded}))
 
 
