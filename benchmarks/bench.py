@@ -24,7 +24,7 @@ from benchmarks.samples import find_sets
 
 PAGE = report.ROOT / "docs" / "performance.md"
 COMMAND = "make bench"
-HEAD = ("what", "beside", "its seconds", "our seconds", "ratio", "lowest to highest")
+HEAD = ("what", "compared with", "peer seconds", "our seconds", "ratio", "lowest to highest")
 ENCODED = {"chunks": "encoding {chunks} chunks", "query": "encoding 20 questions, one by one"}
 ENCODERS = {
     "loaded": "ours with the loaded model's forward pass",
@@ -49,8 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
             bounds += _rows_with_limits(one)
     markdown = "\n\n".join(
         [
-            report.table(["what", "compared with", *HEAD[2:]], [list(map(str, row.values())) for row in ratios]),
-            report.table([*figures.HEAD[:2], "limit"], map(figures.cells, bounds)),
+            report.table(HEAD, [list(map(str, row.values())) for row in ratios]),
+            report.table(figures.HEAD, map(figures.cells, bounds)),
         ]
     )
     rows = [*ratios, *(dict(zip((*figures.HEAD, "unit"), row, strict=True)) for row in bounds)]

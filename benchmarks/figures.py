@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-HEAD = ("what", "measured", "at most")
+HEAD = ("what", "measured", "limit")
 CHUNKS = 100_000
 Result = Mapping[str, Any]
 Row = tuple[str, float | None, float | None, str]

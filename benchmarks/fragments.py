@@ -250,19 +250,19 @@ def find_marks(shot: bytes) -> Any:
 
 def judge_mark(mask: Any, lines: Sequence[Sequence[float]], height: int) -> str:
     if not mask.any():
-        return "nothing marked"
+        return "no highlight"
     allowed = np.zeros_like(mask)
     for left, top, right, bottom in lines:
         allowed[_slice(top, bottom, mask.shape[0]), _slice(left, right, mask.shape[1])] = True
     if not 0 <= lines[0][1] < height:
-        return "elsewhere"
+        return "wrong place"
     inside = float(mask[allowed].sum() / mask.sum())
     if inside < 0.9:
-        return "too much marked" if inside > 0.2 else "elsewhere"
+        return "highlight too long" if inside > 0.2 else "wrong place"
     visible = [line for line in lines if line[3] < height - 2]
     ends = [visible[0], visible[-1]] if visible else []
     shares = [mask[_slice(t, b, mask.shape[0]), _slice(x, y, mask.shape[1])].mean() for x, t, y, b in ends]
-    return "" if shares and min(shares) > 0.15 else "too little marked"
+    return "" if shares and min(shares) > 0.15 else "highlight too short"
 
 
 def _slice(low: float, high: float, size: int) -> slice:

@@ -5,7 +5,7 @@
 Counted from the source: files, lines, lines of a function (median, ninth decile, longest), share of fully typed
 functions, own packages imported inside functions, cycles at import and with those imports included, and the number of
 modules that import each external library. Profiled while the sample pages are imported and two questions asked in fast
-mode: the modules that a question and a page pass, the calls between modules, and the longest line, which is the largest
+mode: the modules that a question and a page pass, the calls between modules, and the longest call chain, the largest
 number of files on the call stack.
 """
 
@@ -148,7 +148,7 @@ def shape(package: str) -> dict[str, Any]:
         "own imports inside functions": sum(map(len, in_functions.values())),
         "cycles at import": cycles(at_import),
         "cycles with late imports": cycles(both),
-        "modules that know": dict(source.outside().most_common()),
+        "modules that import": dict(source.outside().most_common()),
     }
 
 
@@ -173,9 +173,9 @@ class Profile:
         return {
             "modules": len(self.modules),
             "calls between modules": self.calls,
-            "longest line": len(set(self.longest)),
+            "longest call chain": len(set(self.longest)),
             "modules named": sorted(self.modules),
-            "line": self.longest,
+            "call chain": self.longest,
         }
 
 
@@ -208,7 +208,7 @@ def profile_tasks() -> dict[str, Any]:
     threading.setprofile(profile)
     with tempfile.TemporaryDirectory() as folder:
         app = App(load_settings(None, rag_data_dir=folder, qdrant_url="", embedding_model="builtin", llm_model=""))
-        app.models.embedding  # noqa: B018 - loaded before, so that loading counts for nobody
+        app.models.embedding  # noqa: B018 - loaded first, so that no profile includes it
         app.library("main")
         current[0] = by_task["page"]
         job = app.imports.add_examples(library="main")
@@ -234,7 +234,9 @@ def main() -> None:
         return
     for name, value in report.items():
         if name in ("page", "question"):
-            value = {key: value[key] for key in ("modules", "calls between modules", "longest line", "line")}
+            value = {
+                key: value[key] for key in ("modules", "calls between modules", "longest call chain", "call chain")
+            }
         print(f"{name}: {json.dumps(value, ensure_ascii=False)}")
 
 

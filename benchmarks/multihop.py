@@ -91,7 +91,7 @@ def measure(
     by_way = {_ONE_SEARCH: [library.by_search(row, [str(row["question"])]) for row in data.questions]}
     for mode in get_args(RunMode):
         for limit in (searches if mode in ("judge", "research") else (0,)) if mode in modes else ():
-            way = f"{mode}, at most {limit}" if limit else mode
+            way = f"{mode}, max. {limit}" if limit else mode
             by_way[way] = [library.by_mode(row, mode, limit) for row in data.questions]
     if "gold" in modes and (gold := _gold(data)):
         by_way["gold sub-questions"] = [library.by_search(row, gold[str(row["id"])]) for row in data.questions]

@@ -60,7 +60,7 @@ def scores(folder: Path = CASES) -> Iterator[Score]:
     addresses = _rows(folder / "urls.jsonl")
     valid = [row for row in addresses if row["valid"]]
     yield _score("addresses: keys", valid, has_same_key, 0.98)
-    yield _score("addresses: what is fetched", valid, is_fetched_alike, 1.0)
+    yield _score("addresses: fetched URL", valid, is_fetched_alike, 1.0)
     yield _score("addresses: invalid ones refused", [row for row in addresses if not row["valid"]], is_refused, 1.0)
     yield _score("addresses: key of a key", addresses, has_stable_key, 1.0)
     yield _score("robots.txt", _rows(folder / "robots.jsonl"), obeys_robots, 138 / 141)

@@ -338,7 +338,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for client in bed.clients:
                 client.close()
             bed.clear()
-    facts = {**machine.describe(), "limits": options.url or "the tests' substitute"}
+    facts = {**machine.describe(), "limits": options.url or "the tests' stand-in"}
     cells = [[row.what, row.before, row.goal, row.now, _verdict(row)] for row in rows]
     report.save("server", facts, list(map(asdict, rows)), report.table(HEAD, cells))
     print(json.dumps(list(map(asdict, rows))) if options.json else report.table(HEAD, cells))

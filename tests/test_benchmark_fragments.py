@@ -12,10 +12,10 @@ from benchmarks import fragments
     ("boxes", "verdict"),
     [
         ([(10, 10, 90, 20)], ""),
-        ([], "nothing marked"),
-        ([(10, 60, 90, 70)], "elsewhere"),
-        ([(10, 10, 20, 20)], "too little marked"),
-        ([(10, 10, 90, 20), (10, 40, 90, 55)], "too much marked"),
+        ([], "no highlight"),
+        ([(10, 60, 90, 70)], "wrong place"),
+        ([(10, 10, 20, 20)], "highlight too short"),
+        ([(10, 10, 90, 20), (10, 40, 90, 55)], "highlight too long"),
     ],
 )
 def test_marks_are_judged_by_where_they_stand(boxes: list[tuple[int, int, int, int]], verdict: str) -> None:

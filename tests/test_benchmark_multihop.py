@@ -34,10 +34,10 @@ def test_it_runs_on_the_sample_pages(
     ]
     assert multihop.main(given) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [row["way"] for row in rows] == ["one search", "judge, at most 3"]
+    assert [row["way"] for row in rows] == ["one search", "judge, max. 3"]
     assert [row["questions"] for row in rows] == [3] * 2
     assert rows[0]["searches"] == 1.0 and all(1.0 <= row["searches"] <= 3.0 for row in rows[1:])
-    assert "| judge, at most 3 |" in (tmp_path / "multihop.md").read_text(encoding="utf-8")
+    assert "| judge, max. 3 |" in (tmp_path / "multihop.md").read_text(encoding="utf-8")
 
 
 def test_kinds_are_told_apart_and_gains_are_paired() -> None:

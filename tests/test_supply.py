@@ -290,6 +290,6 @@ class TestPinning:
         self, pin: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.docker(tmp_path, monkeypatch, "<no value>")
-        with pytest.raises(SystemExit, match="told no digest"):
+        with pytest.raises(SystemExit, match="returned no digest"):
             pin.main()
         assert (tmp_path / "Dockerfile").read_bytes() == (ROOT / "Dockerfile").read_bytes()

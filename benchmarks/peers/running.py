@@ -49,7 +49,7 @@ def _identity(data: Dataset, k: int) -> str:
 def _run(command: list[str]) -> dict[str, Any]:
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if ran.returncode:
-        raise RuntimeError((ran.stderr.strip() or "it said nothing").splitlines()[-1])
+        raise RuntimeError((ran.stderr.strip() or "no output").splitlines()[-1])
     report: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
     return report
 
