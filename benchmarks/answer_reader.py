@@ -29,8 +29,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from benchmarks.datasets import DEFAULT_FOLDER, Dataset, is_trained_on, load, spread
-from benchmarks.ours import MeasuredApp, import_set, measured_app
+from benchmarks.datasets import DEFAULT_FOLDER, Dataset, is_trained_on, load, sample_evenly
+from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from rag.evaluation.evidence import normalise_text
 from rag.models.answer_reader import MAX_TOKENS, WEIGHTS, Line, TokenizedLines
 from rag.models.model_files import BUILTIN, find_model
@@ -66,7 +66,7 @@ def main() -> int:
     with measured_app() as app:
         xquad = [one for name in ("xquad-en", "xquad-zh") for one in _searches(app, _half(options.data, name), tokens)]
         chroma = load(options.data / "chroma")
-        chroma_sample = Dataset("chroma", chroma.pages, spread(chroma.questions, _CHROMA))
+        chroma_sample = Dataset("chroma", chroma.pages, sample_evenly(chroma.questions, _CHROMA))
         first_stage = [*xquad, *_searches(app, chroma_sample, tokens)]
         own_examples = list(_own_pages(app, options.data, tokens))
     reader = Reader(options.start)

@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
 @contextmanager
 def chat_server(pause: float = 0.0, times: int = 1) -> Iterator[str]:
     """Run the tests' scripted chat model in a separate process; yield its base address."""
-    command = [sys.executable, "-m", "benchmarks.talking", "--pause", str(pause), "--times", str(times)]
+    command = [sys.executable, "-m", "benchmarks.verbose_model", "--pause", str(pause), "--times", str(times)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -126,7 +126,7 @@ def _seconds_until(happened: Callable[[], bool], began: float, app: App, run_id:
 # The graph
 
 
-class Instant:
+class InstantReasoner:
     """A reasoner that returns immediately: it searches, grades everything as relevant, quotes the first passage."""
 
     name = "instant"
@@ -155,7 +155,7 @@ class FixedResult:
         self.passages = passages
 
 
-class InstantSearch:
+class InstantRetriever:
     """A search that always finds the same ten passages of 600 characters."""
 
     web = reader = vector = None
@@ -195,7 +195,9 @@ def _time_conversation(runs: Runs, mode: RunMode) -> tuple[float, float]:
     thread, seconds = uuid4().hex, []
     for question in ("When was the bridge over the Ling opened?", "When was the toll on the Ling bridge lifted?"):
         began = time.perf_counter()
-        run_id = runs.start(Question(question, mode=mode), reasoner=Instant(), retriever=InstantSearch(), thread=thread)
+        run_id = runs.start(
+            Question(question, mode=mode), reasoner=InstantReasoner(), retriever=InstantRetriever(), thread=thread
+        )
         answer: Answer = runs.wait(run_id, _TIMEOUT)
         seconds.append(time.perf_counter() - began)
         if answer.outcome != "answered":
@@ -219,7 +221,7 @@ def _time_research(runs: Runs, thread: str) -> float:
     reasoner, question = _instant_chat(), Question("When were the bridges opened?", mode="research")
     quoter = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
     began = time.perf_counter()
-    run_id = runs.start(question, reasoner=reasoner, retriever=InstantSearch(), quoter=quoter, thread=thread)
+    run_id = runs.start(question, reasoner=reasoner, retriever=InstantRetriever(), quoter=quoter, thread=thread)
     answer: Answer = runs.wait(run_id, _TIMEOUT)
     seconds = time.perf_counter() - began
     if answer.outcome != "answered" or len(answer.trail["plan"]) != _STEPS:

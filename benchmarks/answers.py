@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks import datasets, machine, report
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
-from benchmarks.ours import MeasuredApp, import_set, measured_app
+from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from benchmarks.samples import find_sets
 from rag.evaluation.cases import CLASSIC, NO_MODEL, case_of, grid
 from rag.evaluation.evaluation import Side
@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
         for folder in find_sets(options.data, options.sets):
             data = datasets.load(folder)
             rows_with_answers = [row for row in data.questions if row["answers"]]
-            rows += measure(app, replace(data, questions=datasets.spread(rows_with_answers, options.limit)))
+            rows += measure(app, replace(data, questions=datasets.sample_evenly(rows_with_answers, options.limit)))
             print(f"{data.name}: {rows[-1][2]} questions", file=sys.stderr, flush=True)
     table = report.table(["", "answered by", "judged", "exact match", "token F1", "contains it", "model calls"], rows)
     report.save("answers", facts, [{"row": row} for row in rows], table)

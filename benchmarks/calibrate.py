@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.datasets import DEFAULT_FOLDER, Dataset, find, load, separation, variant
+from benchmarks.datasets import DEFAULT_FOLDER, Dataset, find_folders, load, separation, variant
 from rag.app import App
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
@@ -53,7 +53,7 @@ class Sample:
 
 def main() -> int:
     options = _options()
-    folders = find(options.data, options.sets)
+    folders = find_folders(options.data, options.sets)
     if not folders:
         print(f"no sets in {options.data}: give a folder with --data", file=sys.stderr)
         return 2

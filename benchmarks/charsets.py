@@ -22,7 +22,7 @@ from charset_normalizer import from_bytes
 from lxml import etree
 from lxml import html as lxml_html
 
-from benchmarks.datasets import DEFAULT_FOLDER, spread
+from benchmarks.datasets import DEFAULT_FOLDER, sample_evenly
 from benchmarks.intervals import format_mean
 from benchmarks.report import OUT, table
 from rag.reading.charset import decode
@@ -79,7 +79,7 @@ def measure(charset: str, folder: Path = TEXTS, limit: int | None = None) -> Ite
     """Read every article of the charset's languages each way."""
     for language in CHARSETS[charset]:
         usable = [text for text in articles(language, folder) if _fits(text, charset)]
-        for text in spread(usable, limit):
+        for text in sample_evenly(usable, limit):
             yield Read(charset, language, _read_each_way(text, charset, language))
 
 

@@ -44,13 +44,13 @@ def write(data: Dataset, folder: Path) -> None:
         (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
-def find(folder: Path, names: Sequence[str]) -> list[Path]:
+def find_folders(folder: Path, names: Sequence[str]) -> list[Path]:
     """Return the sets below `folder` by name and in that order, or all of them."""
     folders = {path.parent.name: path.parent for path in sorted(folder.glob("*/questions.jsonl"))}
     return [folders[name] for name in names or folders if name in folders]
 
 
-def spread(rows: Sequence[T], limit: int | None) -> list[T]:
+def sample_evenly(rows: Sequence[T], limit: int | None) -> list[T]:
     """Return up to `limit` of the rows, evenly spread."""
     is_subset = limit is not None and limit < len(rows)
     return [rows[place * len(rows) // limit] for place in range(limit)] if is_subset and limit else list(rows)

@@ -20,7 +20,7 @@ from unittest.mock import patch
 from benchmarks import datasets
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.intervals import format_mean
-from benchmarks.ours import MeasuredApp, import_set, measured_app
+from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from benchmarks.quoted import in_evidence
 from benchmarks.report import table
 from rag.retrieval import engine
@@ -141,7 +141,7 @@ REWRITTEN: dict[str, Ask] = {
 
 def find_talks(folder: Path, limit: int | None, names: Sequence[str] = NAMES) -> Iterator[Set]:
     """Yield the sets of follow-ups derived from those in `folder`."""
-    for path in datasets.find(folder, names):
+    for path in datasets.find_folders(folder, names):
         if path.name == "cast":
             yield Set("CAsT 2021", datasets.load(path, limit), lambda row: str(row["id"]).rsplit("-", 1)[0])
             continue

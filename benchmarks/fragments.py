@@ -38,7 +38,7 @@ from rag.text import split_sentences
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 KINDS = ("article", "documentation", "forum", "service")
-MARK = (233, 210, 253)
+MARK_COLOUR = (233, 210, 253)
 # Without stylesheets, drawings would cover the text next to them, and lazily loaded images would move it.
 _LAZY = re.compile(rb"loading=[\"']?lazy[\"']?")
 _HEAD = re.compile(rb"<head[^>]*>", re.IGNORECASE)
@@ -95,7 +95,7 @@ class Citation:
         return self.text[self.start : self.end]
 
 
-class Site:
+class PageSite:
     """HTML pages on loopback, without scripts."""
 
     def __init__(self, pages: dict[str, bytes]) -> None:
@@ -216,7 +216,7 @@ def open_page(browser: Any, address: str) -> Any:
     return page
 
 
-def look(page: Any, address: str, cited: Citation) -> str:
+def find_fault(page: Any, address: str, cited: Citation) -> str:
     """Open the link and return what is wrong with the highlight, or an empty string."""
     page.goto("about:blank")
     page.goto(text_fragment(address + cited.path, cited.text, cited.start, cited.end), wait_until="load")
@@ -245,7 +245,7 @@ def find_marks(shot: bytes) -> Any:
     from PIL import Image
 
     pixels = np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
-    return (np.abs(pixels - np.array(MARK)) <= _COLOUR_TOLERANCE).all(axis=2)
+    return (np.abs(pixels - np.array(MARK_COLOUR)) <= _COLOUR_TOLERANCE).all(axis=2)
 
 
 def judge_mark(mask: Any, lines: Sequence[Sequence[float]], height: int) -> str:
@@ -284,13 +284,13 @@ def main() -> None:
     share = options.count // 4
     sample = [*citations(real, options.count - share, chance), *citations(chinese, share, chance)]
     outcomes: dict[str, Counter[str]] = {}
-    with Site({path: body for path, _, body in (*real, *chinese)}) as site, sync_playwright() as playwright:
+    with PageSite({path: body for path, _, body in (*real, *chinese)}) as site, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
         page = open_page(browser, site.address)
         for cited in sample:
-            fault = look(page, site.address, cited)
+            fault = find_fault(page, site.address, cited)
             outcomes.setdefault(cited.kind, Counter())[fault or "right"] += 1
             if fault and options.show:
                 print(fault, cited.path, repr(cited.sentence[:200]))

@@ -20,14 +20,24 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import datasets, extraction, followups, intervals, machine, natural, quoted, report, statements
+from benchmarks import (
+    datasets,
+    extraction,
+    followups,
+    intervals,
+    machine,
+    natural_questions,
+    quoted,
+    report,
+    statements,
+)
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.extraction_fit import fit_folds
 from benchmarks.extraction_labels import read_examples, read_page, read_truth
 from benchmarks.extraction_score import word_f1
 from benchmarks.intervals import Figures
-from benchmarks.ours import Imported, MeasuredApp, ask, import_set, measured_app
-from benchmarks.plain import PlainSearch, pieces_of
+from benchmarks.measured_app import ImportedSet, MeasuredApp, ask, import_set, measured_app
+from benchmarks.plain_search import PlainSearch, pieces_of
 from benchmarks.samples import find_sets
 from rag.retrieval.answerable import combine_odds
 from rag.retrieval.retriever import K
@@ -64,15 +74,15 @@ class Bench:
 
     def __init__(self, app: MeasuredApp, folder: Path, limit: int) -> None:
         self.app, self.folder, self.limit = app, folder, limit
-        self._libraries: dict[tuple[str, str], Imported] = {}
+        self._libraries: dict[tuple[str, str], ImportedSet] = {}
 
     def data(self, name: str, variant: str = "") -> Dataset:
         """Return a set with some of its questions, evenly spread."""
         data = datasets.load(self.folder / name)
         data = datasets.variant(data, variant) if variant else data
-        return replace(data, questions=datasets.spread(data.questions, self.limit))
+        return replace(data, questions=datasets.sample_evenly(data.questions, self.limit))
 
-    def library(self, name: str, variant: str = "") -> Imported:
+    def library(self, name: str, variant: str = "") -> ImportedSet:
         """Return the set's pages as a library, imported on first use."""
         if (name, variant) not in self._libraries:
             library = f"set-{len(self._libraries)}"
@@ -115,7 +125,7 @@ def checks(bench: Bench, name: str) -> Iterator[Row]:
         runs = {one: statements.measure(cases, checker) for one, checker in checkers.items()}
         weights = intervals.bootstrap_weights([one.case for one in runs[""]])
         wrong = [one.wrong for one in runs[""]]
-        order = {k: intervals.auroc(weights, wrong, [one.worth for one in units]) for k, units in runs.items()}
+        order = {k: intervals.auroc(weights, wrong, [one.score for one in units]) for k, units in runs.items()}
         rates = {k: intervals.mean_recall(weights, wrong, [one.flagged for one in units]) for k, units in runs.items()}
         yield Row(title, "AUROC", len(wrong), order[""], {"small rule": order["small rule"]})
         yield Row(title, "balanced accuracy", len(wrong), rates[""], {"small rule": rates["small rule"]})
@@ -130,7 +140,7 @@ def quoted_answers(bench: Bench, name: str) -> Iterator[Row]:
     ours = quoted.by_app(bench.app, bench.library(name).library, data)
     plain = quoted.by_words(data, bench.app)
     for figure, values, higher in (
-        ("contains the answer", lambda one: [] if one.holds is None else [one.holds], True),
+        ("contains the answer", lambda one: [] if one.contains_answer is None else [one.contains_answer], True),
         ("sentences in the evidence", lambda one: one.in_evidence, True),
         ("sentences", lambda one: [one.sentences], False),
     ):
@@ -145,18 +155,21 @@ def _mean_by_question(pairs: Sequence[tuple[int, float]], questions: int) -> Fig
     return intervals.mean(weights, [value for _, value in pairs])
 
 
-def natural_questions(bench: Bench, name: str) -> Iterator[Row]:
+def natural_answers(bench: Bench, name: str) -> Iterator[Row]:
     data = bench.data(name)
-    replies = natural.by_app(bench.app, bench.library(name).library, data)
-    answerable, missing = ([one for one in replies if (one.holds is None) is no] for no in (False, True))
-    nearest = {way: natural.by_nearest(bench.app, data, n) for n, way in ((1, "nearest sentence"), (2, "nearest two"))}
+    replies = natural_questions.by_app(bench.app, bench.library(name).library, data)
+    answerable, missing = ([one for one in replies if (one.contains_answer is None) is no] for no in (False, True))
+    nearest = {
+        way: natural_questions.by_nearest(bench.app, data, n)
+        for n, way in ((1, "nearest sentence"), (2, "nearest two"))
+    }
     for languages in (None, *sorted({one.languages for one in answerable})):
         own = [place for place, one in enumerate(answerable) if languages in (None, one.languages)]
         weights, label = intervals.bootstrap_weights(range(len(own))), f"{name} {languages}" if languages else name
         rivals = {one: intervals.mean(weights, [flags[place] for place in own]) for one, flags in nearest.items()}
         for figure, values in (
-            ("first quote contains the answer", [one.first_holds for one in answerable]),
-            ("quotes contain the answer", [one.holds for one in answerable]),
+            ("first quote contains the answer", [one.first_contains_answer for one in answerable]),
+            ("quotes contain the answer", [one.contains_answer for one in answerable]),
         ):
             first = {"nearest sentence": rivals["nearest sentence"]}
             others = first if figure.startswith("first") else rivals
@@ -169,7 +182,7 @@ def natural_questions(bench: Bench, name: str) -> Iterator[Row]:
     yield Row(name, "answerable questions answered", len(answerable), answered, {"unanswerable ones": untrue})
 
 
-def is_it_there(bench: Bench, name: str) -> Iterator[Row]:
+def answerability(bench: Bench, name: str) -> Iterator[Row]:
     name, _, variant = name.partition(" ")
     data = bench.data(name, variant)
     missing = [not row["evidence"] for row in data.questions]
@@ -186,7 +199,7 @@ def is_it_there(bench: Bench, name: str) -> Iterator[Row]:
         yield _with_reader(bench, name, variant, data, run.answerable)
 
 
-def _with_reader(bench: Bench, name: str, variant: str, data: Dataset, searched: Mapping[str, float]) -> Row:
+def _with_reader(bench: Bench, name: str, variant: str, data: Dataset, search_scores: Mapping[str, float]) -> Row:
     """Return a row of the questions that the reader was not trained on: AUROC with and without its scores."""
     trained = {row["id"] for row in datasets.load(bench.folder / name).questions if datasets.is_trained_on(row)}
     rows = [row for row in data.questions if row["id"] not in trained]
@@ -194,7 +207,7 @@ def _with_reader(bench: Bench, name: str, variant: str, data: Dataset, searched:
     passages_by_row = [bench.app.search(row["question"], library=library).passages for row in rows]
     quoter = bench.app.quoter(library)
     odds = [quoter.answers(row["question"], passages) for row, passages in zip(rows, passages_by_row, strict=True)]
-    scores = [searched[str(row["id"])] for row in rows]
+    scores = [search_scores[str(row["id"])] for row in rows]
     missing = [not row["evidence"] for row in rows]
     weights = intervals.bootstrap_weights(range(len(rows)))
     ours, alone = (intervals.auroc(weights, missing, one) for one in (list(map(combine_odds, odds, scores)), scores))
@@ -210,7 +223,7 @@ def main_text(bench: Bench, name: str) -> Iterator[Row]:
     """Yield rows of all pages, then of each kind; each page is judged by a fit on those of other sites."""
     truth = read_truth(folder for one in name.split() if (folder := bench.folder / one).is_dir())
     forests = fit_folds(list(read_examples(truth)), FOLDS)
-    rows = datasets.spread(truth, bench.limit)
+    rows = datasets.sample_evenly(truth, bench.limit)
     scores: dict[str, list[float]] = {"": [], "trafilatura": []}
     for row in rows:
         body, url = read_page(row), row["url"]
@@ -226,10 +239,10 @@ def main_text(bench: Bench, name: str) -> Iterator[Row]:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A measurement with its sets and its rivals; `told` is the text above the table."""
+    """A measurement with its sets and its rivals; `description` is the text above the table."""
 
     title: str
-    told: str
+    description: str
     measure: Callable[[Bench, str], Iterable[Row]]
     sets: Sequence[str]
 
@@ -275,7 +288,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         "Questions that don't repeat the page's words, about real pages, in English, Chinese and across the two,"
         " with the app's defaults. Rivals: the sentences of all pages nearest to the question by the built-in model,"
         " each encoded after its page's title.",
-        natural_questions,
+        natural_answers,
         ("natural",),
     ),
     "answerable": Mechanism(
@@ -285,7 +298,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         " without every second line, by name about two companies and about each alone. Rivals: the share of the"
         " question's words in one passage, and chance. Then with the model that reads the sentences too; of xquad,"
         " only the half that nothing was trained on.",
-        is_it_there,
+        answerability,
         (
             "dragon-law-en",
             "dragon-law-zh",
@@ -305,7 +318,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
-    folder = options.data if datasets.find(options.data, []) else find_sets(options.data, [])[0].parent
+    folder = options.data if datasets.find_folders(options.data, []) else find_sets(options.data, [])[0].parent
     failed = False
     with measured_app() as app:
         bench = Bench(app, folder, options.limit)
@@ -328,7 +341,7 @@ def _section(bench: Bench, name: str, only: Sequence[str]) -> tuple[str, bool]:
         folder_name = set_name.split(" ")[0]
         if only and folder_name not in only:
             continue
-        if not _is_there(bench.folder, folder_name):
+        if not _has_set(bench.folder, folder_name):
             if set_name != SAMPLES:
                 skipped.append(f"{set_name}: missing")
             continue
@@ -340,11 +353,11 @@ def _section(bench: Bench, name: str, only: Sequence[str]) -> tuple[str, bool]:
             skipped.append(f"{set_name}: {type(error).__name__}")
             has_failed = True
         print(f"{name}, {set_name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
-    parts = [mechanism.told, as_table(rows) if rows else "", "Skipped: " + "; ".join(skipped) if skipped else ""]
+    parts = [mechanism.description, as_table(rows) if rows else "", "Skipped: " + "; ".join(skipped) if skipped else ""]
     return "\n\n".join(part for part in parts if part), has_failed
 
 
-def _is_there(folder: Path, name: str) -> bool:
+def _has_set(folder: Path, name: str) -> bool:
     return (folder / name).is_dir() or (folder / f"{name}.jsonl").is_file()
 
 

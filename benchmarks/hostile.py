@@ -47,7 +47,7 @@ class Row:
     next_page: str
 
     @property
-    def holds(self) -> bool:
+    def is_within_limits(self) -> bool:
         fits = self.app_mb < APP_LIMIT and self.child_mb <= CHILD_LIMIT and self.seconds < SECONDS_LIMIT
         return fits and self.next_page == "read"
 
@@ -64,7 +64,7 @@ def main() -> int:
     rows = list(run(options.only, quiet=options.json))
     if options.json:
         print(json.dumps({"machine": describe(), "rows": [asdict(row) for row in rows]}, indent=1))
-    return 0 if rows and all(row.holds for row in rows) else 1
+    return 0 if rows and all(row.is_within_limits for row in rows) else 1
 
 
 def run(only: str, *, quiet: bool) -> Iterator[Row]:
@@ -79,7 +79,7 @@ def run(only: str, *, quiet: bool) -> Iterator[Row]:
         else:
             row = Row(**json.loads(process.stdout))
         if not quiet:
-            mark = "" if row.holds else "  TOO MUCH"
+            mark = "" if row.is_within_limits else "  TOO MUCH"
             cost = f"{row.seconds:6.1f} {row.app_mb:7.1f} {row.child_mb:8.0f}"
             print(f"{row.case:36} {row.outcome[:44]:44} {cost}  {row.next_page}{mark}", flush=True)
         yield row
@@ -117,7 +117,7 @@ def measure(case: str, where: str) -> Row:
     with Parser() as parser, Fetcher(allow=allowed, deadline=10.0) as fetcher:
         check_url("https://example.com/")
         _read_good(parser)
-        with Watch(parser) as watch:
+        with ProcessMonitor(parser) as watch:
             began = time.monotonic()
             outcome = _read_address(fetcher, parser, where) if is_address else _read_file(parser, where)
             seconds = time.monotonic() - began
@@ -174,7 +174,7 @@ def _read_address(fetcher: object, parser: object, url: str) -> str:
     return f"read: {len(extracted.text)} characters"
 
 
-class Watch:
+class ProcessMonitor:
     """Peak memory during a block: the growth of this process, and the total of its largest parsing child."""
 
     def __init__(self, parser: object) -> None:
@@ -185,7 +185,7 @@ class Watch:
         self._before = 0
         self._peak = 0
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> ProcessMonitor:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the high-water mark
         self._before = _status("self", "VmRSS")
         self._thread.start()

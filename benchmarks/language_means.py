@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.datasets import DEFAULT_FOLDER, find, load
-from benchmarks.plain import pieces_of
+from benchmarks.datasets import DEFAULT_FOLDER, find_folders, load
+from benchmarks.plain_search import pieces_of
 from rag.models import e5
 from rag.models.embedding import FlagEncoder
 from rag.models.model_files import family_of, find_model
@@ -32,7 +32,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
     parser.add_argument("--write", action="store_true", help=f"write them into {TARGET.name}")
     options = parser.parse_args()
-    folders = find(options.data, ["xquad-en", "xquad-zh"])
+    folders = find_folders(options.data, ["xquad-en", "xquad-zh"])
     if len(folders) < 2:
         print(f"xquad-en and xquad-zh are not in {options.data}", file=sys.stderr)
         return 2

@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks import datasets, intervals, machine, report
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
-from benchmarks.ours import MeasuredApp, import_set, measured_app
+from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
 from rag.evaluation.evidence import has_all
@@ -40,10 +40,10 @@ Question = Mapping[str, Any]
 class Result:
     """Recall of a search and of the ledger, and whether each gate lets the ledger answer."""
 
-    searched: float
-    held: float
-    by_place: bool
-    by_likelihood: bool
+    search_recall: float
+    ledger_recall: float
+    passes_place_gate: bool
+    passes_likelihood_gate: bool
 
 
 def pairs_of(data: Dataset, limit: int | None) -> list[tuple[Question, Question]]:
@@ -71,20 +71,23 @@ def _recall(row: Question, passages: Sequence[Passage]) -> float:
     return has_all([one["quote"] for one in row["evidence"]], [passage.text for passage in passages], _BUDGET)
 
 
-def rows_of(name: str, asked: Sequence[Result]) -> Iterator[Row]:
+def rows_of(name: str, results: Sequence[Result]) -> Iterator[Row]:
     gates = {
-        "a search for each": [False for _ in asked],
-        "one place says enough": [one.by_place for one in asked],
-        "likelier than not": [one.by_likelihood for one in asked],
+        "a search for each": [False for _ in results],
+        "one place says enough": [one.passes_place_gate for one in results],
+        "likelier than not": [one.passes_likelihood_gate for one in results],
     }
     for way, answers in gates.items():
-        holds = [one.held if from_ledger else one.searched for one, from_ledger in zip(asked, answers, strict=True)]
-        gains = [value - one.searched for value, one in zip(holds, asked, strict=True)]
+        holds = [
+            one.ledger_recall if from_ledger else one.search_recall
+            for one, from_ledger in zip(results, answers, strict=True)
+        ]
+        gains = [value - one.search_recall for value, one in zip(holds, results, strict=True)]
         yield {
             "set": name,
             "way": way,
-            "questions": len(asked),
-            "without a search": f"{sum(answers) / len(asked):.2f}",
+            "questions": len(results),
+            "without a search": f"{sum(answers) / len(results):.2f}",
             "all@4000": intervals.format_mean(holds),
             "ahead of a search": intervals.format_mean(gains, signed=True) if any(answers) else "",
         }

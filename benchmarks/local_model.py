@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine, report
-from benchmarks.datasets import DEFAULT_FOLDER, find, load, spread
+from benchmarks.datasets import DEFAULT_FOLDER, find_folders, load, sample_evenly
 from benchmarks.intervals import format_mean
 from rag.app import App, Question
 from rag.checking.statements import declines
@@ -65,10 +65,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     answers: list[dict[str, Any]] = []
     for name in options.sets.split(","):
-        (folder,) = find(DEFAULT_FOLDER, [name])
+        (folder,) = find_folders(DEFAULT_FOLDER, [name])
         data = load(folder)
-        answerable = spread([row for row in data.questions if row["evidence"]], options.answerable)
-        others = spread([row for row in data.questions if not row["evidence"]], options.others)
+        answerable = sample_evenly([row for row in data.questions if row["evidence"]], options.answerable)
+        others = sample_evenly([row for row in data.questions if not row["evidence"]], options.others)
         with tempfile.TemporaryDirectory() as data_dir:
             base = load_settings(None, rag_data_dir=Path(data_dir), qdrant_url="", llm_base_url="", llm_model="")
             model = {"llm_base_url": options.address, "llm_model": options.model}

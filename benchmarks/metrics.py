@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from benchmarks import datasets, machine, report
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
-from benchmarks.ours import ask, import_set, measured_app
+from benchmarks.measured_app import ask, import_set, measured_app
 from benchmarks.peers.environment import METRICS, pinned, python
 from benchmarks.samples import find_sets, samples
 from rag.checking.verifier import Claim
@@ -56,7 +56,7 @@ _ROUNDED = {"factual_f1": 0.005 + 1e-9}
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RandomCase:
     """A random case with an answer, and the questions that the judge derives from the answer."""
 
     case: Case
@@ -72,10 +72,10 @@ class Drawn:
         return {"id": self.case.id, **columns, "retrieved_contexts": texts}
 
 
-class Table:
+class ScriptedJudge:
     """The judge for both sides: `verdicts` by statement and text, ignoring white space."""
 
-    def __init__(self, verdicts: Mapping[tuple[str, str], Verdict], drawn: Sequence[Drawn]) -> None:
+    def __init__(self, verdicts: Mapping[tuple[str, str], Verdict], drawn: Sequence[RandomCase]) -> None:
         self._verdicts = verdicts
         self._by_question = {one.case.question: one for one in drawn}
         self._by_answer = {one.answer.text: cycle(one.questions) for one in drawn}
@@ -118,7 +118,7 @@ class Table:
     def _judge(self, statements: Sequence[str], text: str, name: str) -> list[dict[str, Any]]:
         return [{"statement": one, "reason": "given", name: int(self._supports(one, text))} for one in statements]
 
-    def _classify(self, drawn: Drawn, texts: Sequence[str], wanted: Sequence[str]) -> dict[str, Any]:
+    def _classify(self, drawn: RandomCase, texts: Sequence[str], wanted: Sequence[str]) -> dict[str, Any]:
         true = {one: self._supports(one, drawn.case.reference) for one in texts}
         missed = [one for one in wanted if not self._supports(one, drawn.answer.text)]
         kinds = {"TP": [one for one in texts if true[one]], "FP": [one for one in texts if not true[one]], "FN": missed}
@@ -131,14 +131,14 @@ class Table:
 # Cases and their verdicts
 
 
-def draw(count: int, seed: int = 0) -> tuple[list[Drawn], Table]:
+def draw_cases(count: int, seed: int = 0) -> tuple[list[RandomCase], ScriptedJudge]:
     """Return `count` cases of random sentences with random verdicts, half in each language."""
     chance, verdicts = random.Random(seed), dict[tuple[str, str], Verdict]()
     pools = {"en": list[str](), "zh": list[str]()}
     for page in samples().pages:
         pools[page["lang"]] += _sentences(page["text"])
-    drawn = [_draw(str(n), pools["zh" if n % 2 else "en"], chance, verdicts) for n in range(count)]
-    return drawn, Table(verdicts, drawn)
+    drawn = [_draw_case(str(n), pools["zh" if n % 2 else "en"], chance, verdicts) for n in range(count)]
+    return drawn, ScriptedJudge(verdicts, drawn)
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -149,7 +149,9 @@ def _sentences(text: str) -> Iterator[str]:
             yield sentence
 
 
-def _draw(name: str, pool: Sequence[str], chance: random.Random, verdicts: dict[tuple[str, str], Verdict]) -> Drawn:
+def _draw_case(
+    name: str, pool: Sequence[str], chance: random.Random, verdicts: dict[tuple[str, str], Verdict]
+) -> RandomCase:
     """Draw a case; a passage is useful if it supports a statement of the reference, as noise sensitivity requires."""
     sizes = [chance.randint(1, 4), chance.randint(1, 4), *(chance.randint(1, 2) for _ in range(chance.randint(1, 5)))]
     while True:
@@ -169,21 +171,21 @@ def _draw(name: str, pool: Sequence[str], chance: random.Random, verdicts: dict[
     case = Case(name, f"{name}: {next(sentences)}", answers=(reference,), evidence=quotes, tags=("drawn",))
     passages = tuple(passage_of(text, str(n)) for n, text in enumerate(texts))
     answer = Answer(case.question, "fast", "answered", reply, passages=passages)
-    return Drawn(case, answer, tuple(f"{n}: {reply}?" for n in range(3)), crc32(reply.encode()) % 5 == 0)
+    return RandomCase(case, answer, tuple(f"{n}: {reply}?" for n in range(3)), crc32(reply.encode()) % 5 == 0)
 
 
-def vector(text: str) -> list[float]:
+def random_vector(text: str) -> list[float]:
     """Return a random vector for each text, always the same, not of unit length."""
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
     return [float(one) for one in np.random.default_rng(seed).normal(size=16)]
 
 
 def _encode(question: str, texts: Sequence[str]) -> NDArray[np.float32]:
-    vectors = np.array([vector(one) for one in [question, *texts]])
+    vectors = np.array([random_vector(one) for one in [question, *texts]])
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
-def ours(drawn: Drawn, table: Table) -> dict[str, float | None]:
+def ours(drawn: RandomCase, table: ScriptedJudge) -> dict[str, float | None]:
     """Return our values of the metrics that ragas has."""
 
     points: Any = {"faithfulness": 1, "relevance": 1, "completeness": 1, "reason": ""}
@@ -200,7 +202,7 @@ def ours(drawn: Drawn, table: Table) -> dict[str, float | None]:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedQuestion:
     """The results for a question: the quotes that each passage covers, and the grade of each quote."""
 
     question: str
@@ -238,14 +240,16 @@ class Ranked:
         }
 
 
-def rank(data: Dataset) -> list[Ranked]:
+def rank(data: Dataset) -> list[RankedQuestion]:
     """Return the app's results for the questions of a set, ten passages each, with random grades from 1 to 3."""
     chance = random.Random(1)
     with measured_app() as app:
         hits = ask(app, data, import_set(app, data, "semantic", "set"), DEFAULT_STRATEGY, _K).hits
     quotes = {str(row["id"]): [one["quote"] for one in row["evidence"]] for row in data.questions}
     return [
-        Ranked(name, evidence.covered_quotes(quotes[name], texts), [float(chance.randint(1, 3)) for _ in quotes[name]])
+        RankedQuestion(
+            name, evidence.covered_quotes(quotes[name], texts), [float(chance.randint(1, 3)) for _ in quotes[name]]
+        )
         for name, texts in hits.items()
     ]
 
@@ -253,7 +257,9 @@ def rank(data: Dataset) -> list[Ranked]:
 # Both sides
 
 
-def measure(drawn: Sequence[Drawn], table: Table, ranked: Sequence[Ranked]) -> Iterator[dict[str, Any]]:
+def measure(
+    drawn: Sequence[RandomCase], table: ScriptedJudge, ranked: Sequence[RankedQuestion]
+) -> Iterator[dict[str, Any]]:
     """Yield both sides' values of each metric, by case. Raises RuntimeError if the packages are missing or fail."""
     with TemporaryDirectory() as name, ChatServer(table.reply) as server:
         folder = Path(name)
@@ -276,7 +282,7 @@ def measure(drawn: Sequence[Drawn], table: Table, ranked: Sequence[Ranked]) -> I
     yield _row("ragas's columns, out and in", [(1.0, float(one)) for one in matches], 0)
 
 
-def _write(folder: Path, drawn: Sequence[Drawn], ranked: Sequence[Ranked]) -> None:
+def _write(folder: Path, drawn: Sequence[RandomCase], ranked: Sequence[RankedQuestion]) -> None:
     cases = [one.case for one in drawn]
     answered = {one.case.id: RagasAnswer(one.answer.text, one.row["retrieved_contexts"]) for one in drawn}
     embedded = {text for one in drawn for text in (one.row["user_input"], one.answer.text, one.case.reference)}
@@ -289,7 +295,7 @@ def _write(folder: Path, drawn: Sequence[Drawn], ranked: Sequence[Ranked]) -> No
     files = {
         "cases.jsonl": "".join(json.dumps(one.row) + "\n" for one in drawn),
         "exported.jsonl": write_cases(cases, "ragas", answered),
-        "vectors.json": json.dumps({text: vector(text) for text in embedded}),
+        "vectors.json": json.dumps({text: random_vector(text) for text in embedded}),
         "rankings.json": json.dumps(rankings),
     }
     for name, text in files.items():
@@ -334,8 +340,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     (folder,) = find_sets(options.data, [options.set])[:1] or find_sets(options.data, ["examples"])[:1]
     data = datasets.load(folder)
-    data = replace(data, questions=datasets.spread([q for q in data.questions if q["evidence"]], options.limit))
-    rows = list(measure(*draw(options.cases), rank(data)))
+    data = replace(data, questions=datasets.sample_evenly([q for q in data.questions if q["evidence"]], options.limit))
+    rows = list(measure(*draw_cases(options.cases), rank(data)))
     table = table_of(rows)
     versions = pinned(METRICS.requirements)
     packages = {name: versions[name] for name in ("ragas", "ir-measures")}

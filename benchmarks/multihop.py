@@ -25,7 +25,7 @@ from typing import Any, get_args
 
 from benchmarks import datasets, intervals, machine, report
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
-from benchmarks.ours import MeasuredApp, import_set, measured_app
+from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
 from rag.config import load_settings
@@ -52,7 +52,7 @@ class Result:
     """The cost of a question, and whether the passages of its answer contain all of its evidence."""
 
     searches: int
-    holds: float
+    recall: float
     calls: int = 0
     seconds: float = 0.0
 
@@ -76,8 +76,8 @@ class Library:
         options = RunOptions(searches=limit or None, tree_order=self.order)
         question = Question(str(row["question"]), (self.name,), mode, options=options)
         answer = self.app.wait(self.app.ask(question, reasoner=reasoner))
-        holds = _recall(row, answer.passages)
-        return Result(len(answer.searches), holds, answer.model_calls, answer.seconds)
+        recall = _recall(row, answer.passages)
+        return Result(len(answer.searches), recall, answer.model_calls, answer.seconds)
 
 
 def _recall(row: Mapping[str, Any], passages: Sequence[Passage]) -> float:
@@ -140,9 +140,9 @@ def rows_of(data: Dataset, by_way: Mapping[str, Sequence[Result]]) -> Iterator[R
     kinds = sorted({str(row["kind"]) for row in data.questions if row.get("kind")})
     for kind in ("", *(kinds if len(kinds) > 1 else [])):
         places = [place for place, row in enumerate(data.questions) if kind in ("", row.get("kind"))]
-        baseline = [by_way[_ONE_SEARCH][place].holds for place in places]
+        baseline = [by_way[_ONE_SEARCH][place].recall for place in places]
         for way, results in by_way.items():
-            holds = [results[place].holds for place in places]
+            holds = [results[place].recall for place in places]
             gains = [value - before for value, before in zip(holds, baseline, strict=True)]
             yield {
                 "set": f"{data.name}, {kind}" if kind else data.name,
@@ -162,7 +162,9 @@ def main(arguments: list[str] | None = None) -> int:
     with measured_app() as app:
         for folder in find_sets(options.data, options.sets):
             data = datasets.load(folder)
-            data = replace(data, questions=datasets.spread([q for q in data.questions if q["evidence"]], options.limit))
+            data = replace(
+                data, questions=datasets.sample_evenly([q for q in data.questions if q["evidence"]], options.limit)
+            )
             import_set(app, data, "semantic", data.name)
             by_way = measure(
                 Library(app, data.name, options.order), data, options.modes, options.searches, options.right

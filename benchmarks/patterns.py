@@ -58,7 +58,7 @@ class PatternUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Slow:
+class SlowPattern:
     """A pattern's worst string: seconds for LONG characters, and their ratio to a tenth of the length."""
 
     place: str
@@ -82,7 +82,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     patterns = [one for one in package_patterns() if options.only in one.place]
-    rows = sorted(filter(None, map(worst, patterns)), key=lambda row: (row.is_fast, -row.seconds))
+    rows = sorted(filter(None, map(find_slowest, patterns)), key=lambda row: (row.is_fast, -row.seconds))
     if options.json:
         print("\n".join(json.dumps(asdict(row), ensure_ascii=False) for row in rows))
     else:
@@ -90,7 +90,7 @@ def main() -> int:
     return int(not all(row.is_fast for row in rows))
 
 
-def _print(patterns: list[PatternUse], rows: list[Slow]) -> None:
+def _print(patterns: list[PatternUse], rows: list[SlowPattern]) -> None:
     for row in [row for row in rows if not row.is_fast] or rows[:10]:
         print(f"{row.place}  {row.seconds * 1000:.0f} ms, {row.growth:.1f} times  {row.text}\n    {row.pattern[:150]}")
     print(f"{len(patterns)} patterns, {sum(not row.is_fast for row in rows)} over a limit")
@@ -166,10 +166,10 @@ def _value(node: ast.expr, module: ModuleType) -> Any:
     return eval(compile(ast.Expression(node), "<pattern>", "eval"), dict(vars(module)))
 
 
-def worst(item: PatternUse) -> Slow | None:
+def find_slowest(item: PatternUse) -> SlowPattern | None:
     """Return the worst of a pattern's hostile strings, or None if none of them takes notable time."""
     pattern = re.compile(item.pattern, item.flags)
-    rows: list[Slow] = []
+    rows: list[SlowPattern] = []
     for method in item.methods:
         search = _searcher(pattern, method)
         timings = list[tuple[float, Hostile]]()
@@ -182,14 +182,14 @@ def worst(item: PatternUse) -> Slow | None:
     return max(rows, key=lambda row: (not row.is_fast, row.seconds), default=None)
 
 
-def _measure(item: PatternUse, search: Callable[[Any], None], hostile: Hostile) -> Slow:
+def _measure(item: PatternUse, search: Callable[[Any], None], hostile: Hostile) -> SlowPattern:
     """Measure up to three times while the growth is too large: noise of a busy machine does not repeat that often."""
-    rows: list[Slow] = []
+    rows: list[SlowPattern] = []
     while len(rows) < 3 and not (rows and rows[-1].is_proportionate):
         seconds = _best(search, hostile.text(LONG))
         is_cut_off = seconds >= _MAX_SECONDS
         growth = math.inf if is_cut_off else seconds / max(_best(search, hostile.text(LONG // 10)), 1e-5)
-        rows.append(Slow(item.place, str(item.pattern), hostile.description, seconds, growth))
+        rows.append(SlowPattern(item.place, str(item.pattern), hostile.description, seconds, growth))
         if is_cut_off:
             break
     return min(rows, key=lambda row: row.growth)

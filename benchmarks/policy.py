@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from benchmarks import datasets, machine, report
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.intervals import format_mean
-from benchmarks.ours import MeasuredApp, import_set, measured_app
+from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from benchmarks.samples import find_sets
 from rag.evaluation.evidence import has_all
 from rag.reasoning.hops import MAX_SCANNED, RulePlanner, interleave
@@ -39,19 +39,19 @@ Rows = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Moment:
+class SearchStep:
     """The features known after a search, and whether the results so far contain all the evidence."""
 
     features: tuple[float, ...]
-    holds: float
+    recall: float
 
 
-Rollout = list[Moment]
+Rollout = list[SearchStep]
 Stop = Callable[[Rollout], int]
 """The number of searches to stop after."""
 
 
-class Roller:
+class RolloutMaker:
     """Rollouts of rule-based research over a set's library."""
 
     def __init__(self, app: MeasuredApp, library: str) -> None:
@@ -71,7 +71,7 @@ class Roller:
             waiting = waiting or [one.text for one in self._planner.revise(question, queries, results)]
             merged = interleave(results)
             features = (result.answerable, *self._features(question, queries, results, merged, len(waiting)))
-            moments.append(Moment(features, has_all(quotes, [one.text for one in merged], _BUDGET)))
+            moments.append(SearchStep(features, has_all(quotes, [one.text for one in merged], _BUDGET)))
         return moments
 
     def _features(
@@ -102,7 +102,7 @@ def fit_stop(rollouts: Sequence[Rollout]) -> Stop:
     """Fit a logistic regression to the rollouts; return a rule that stops where it predicts no gain."""
     moments = [(moment, rollout[n:]) for rollout in rollouts for n, moment in enumerate(rollout, 1)]
     features = np.array([moment.features for moment, _ in moments])
-    gains = [max((later.holds for later in rest), default=0.0) > moment.holds for moment, rest in moments]
+    gains = [max((later.recall for later in rest), default=0.0) > moment.recall for moment, rest in moments]
     middle, spread = features.mean(axis=0), features.std(axis=0) + 1e-9
     weights = _fit(_with_intercept((features - middle) / spread), np.array(gains, dtype=float))
 
@@ -114,8 +114,8 @@ def fit_stop(rollouts: Sequence[Rollout]) -> Stop:
         return lambda rollout: next((n for n, p in enumerate(chances(rollout), 1) if p < threshold), len(rollout))
 
     stops = [at(threshold) for threshold in np.linspace(0, 0.5, 101)]
-    required = sum(rollout[-1].holds for rollout in rollouts)
-    stops = [stop for stop in stops if sum(r[stop(r) - 1].holds for r in rollouts) >= required]
+    required = sum(rollout[-1].recall for rollout in rollouts)
+    stops = [stop for stop in stops if sum(r[stop(r) - 1].recall for r in rollouts) >= required]
     return min(stops, key=lambda stop: sum(map(stop, rollouts)))
 
 
@@ -135,18 +135,18 @@ def _fit(rows: Rows, gains: Rows) -> Rows:
 
 def best_stop(rollout: Rollout) -> int:
     """Return the first stop with the most evidence."""
-    return int(np.argmax([one.holds for one in rollout])) + 1
+    return int(np.argmax([one.recall for one in rollout])) + 1
 
 
-def _at_most(most: int, rollout: Rollout) -> int:
-    return min(most, len(rollout))
+def _limit_searches(limit: int, rollout: Rollout) -> int:
+    return min(limit, len(rollout))
 
 
 def rows_of(name: str, way: str, stop: Stop, rollouts: Sequence[Rollout]) -> list[str]:
     searches = list(map(stop, rollouts))
-    holds = [rollout[n - 1].holds for rollout, n in zip(rollouts, searches, strict=True)]
+    holds = [rollout[n - 1].recall for rollout, n in zip(rollouts, searches, strict=True)]
     fewer = 1 - sum(searches) / sum(map(len, rollouts))
-    gains = [one - rollout[-1].holds for one, rollout in zip(holds, rollouts, strict=True)]
+    gains = [one - rollout[-1].recall for one, rollout in zip(holds, rollouts, strict=True)]
     cells = [f"{sum(searches) / len(searches):.2f}", f"{fewer:.0%}", format_mean(holds)]
     return [name, way, *cells, format_mean(gains, signed=True) if any(gains) else "the same"]
 
@@ -157,16 +157,20 @@ def main(arguments: list[str] | None = None) -> int:
     with measured_app() as app:
         for folder in find_sets(options.data, options.sets):
             data: Dataset = datasets.load(folder)
-            data = replace(data, questions=datasets.spread([q for q in data.questions if q["evidence"]], options.limit))
+            data = replace(
+                data, questions=datasets.sample_evenly([q for q in data.questions if q["evidence"]], options.limit)
+            )
             import_set(app, data, "semantic", data.name)
-            rollouts_by_set[data.name] = list(map(Roller(app, data.name).roll, data.questions))
+            rollouts_by_set[data.name] = list(map(RolloutMaker(app, data.name).roll, data.questions))
             print(f"{data.name}: {len(data.questions)} questions", file=sys.stderr, flush=True)
     rows = [rows_of(name, "the rules", len, rollouts) for name, rollouts in rollouts_by_set.items()]
     for source, target in permutations(rollouts_by_set, 2):
         rows.append(rows_of(target, f"fitted to {source}", fit_stop(rollouts_by_set[source]), rollouts_by_set[target]))
     for name, rollouts in rollouts_by_set.items():
         rows.append(rows_of(name, "fitted to its other half", _cross_fit(rollouts), rollouts))
-        rows += [rows_of(name, f"up to {most}", partial(_at_most, most), rollouts) for most in range(1, _MAX_SEARCHES)]
+        rows += [
+            rows_of(name, f"up to {most}", partial(_limit_searches, most), rollouts) for most in range(1, _MAX_SEARCHES)
+        ]
         rows.append(rows_of(name, "the best stop in hindsight", best_stop, rollouts))
     table = report.table(["set", "stops by", "searches", "fewer", "all@4000", "compared with the rules"], rows)
     report.save("policy", machine.describe(()), [{"row": row} for row in rows], table)

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.datasets import DEFAULT_FOLDER, Dataset, find, load, spread
-from benchmarks.ours import MeasuredApp, import_set, measured_app
+from benchmarks.datasets import DEFAULT_FOLDER, Dataset, find_folders, load, sample_evenly
+from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from benchmarks.quoted import in_evidence
 from rag.reasoning.extractive import FEATURES
 
@@ -40,7 +40,7 @@ class Sample:
 
 def main() -> int:
     options = _options()
-    folders = find(options.data, options.sets)
+    folders = find_folders(options.data, options.sets)
     if not folders:
         print(f"no sets in {options.data}: give a folder with --data", file=sys.stderr)
         return 2
@@ -58,7 +58,7 @@ def main() -> int:
 def sample_questions(app: MeasuredApp, library: str, data: Dataset, limit: int) -> Iterator[Sample]:
     """Yield samples of up to `limit` questions, evenly spread, that have evidence among the results."""
     reasoner = app.quoter(library)
-    for row in spread([row for row in data.questions if row["evidence"]], limit):
+    for row in sample_evenly([row for row in data.questions if row["evidence"]], limit):
         passages = app.search(row["question"], library=library).passages
         sentences, features = reasoner.score_sentences(row["question"], passages)
         is_statement = [not sentence.unit.asks for sentence in sentences]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.datasets import Dataset
-from benchmarks.ours import MeasuredApp
-from benchmarks.plain import PlainSearch, pieces_of
+from benchmarks.measured_app import MeasuredApp
+from benchmarks.plain_search import PlainSearch, pieces_of
 from rag.app import Question
 from rag.evaluation.evidence import normalise_text
 from rag.text import split_sentences, strip_citations
@@ -21,11 +21,11 @@ _SHORT_ANSWER = 40  # characters; a longer answer is never quoted verbatim
 
 @dataclass(frozen=True)
 class Quoted:
-    """A quoted answer: `holds` says whether a sentence contains a reference answer, None if those are long texts."""
+    """A quoted answer; `contains_answer` is None if the reference answers are long texts."""
 
     sentences: int
     in_evidence: Sequence[bool]
-    holds: bool | None
+    contains_answer: bool | None
 
 
 def by_app(app: MeasuredApp, library: str, data: Dataset) -> list[Quoted]:

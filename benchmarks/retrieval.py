@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks import datasets, machine, report
 from benchmarks.datasets import DEFAULT_FOLDER, VARIANTS, Dataset
-from benchmarks.ours import MeasuredApp, ask, import_set, measured_app
+from benchmarks.measured_app import MeasuredApp, ask, import_set, measured_app
 from benchmarks.peers import PEERS
 from benchmarks.peers.environment import pinned
 from benchmarks.peers.running import run_peer

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.datasets import DEFAULT_FOLDER, find, load, spread
+from benchmarks.datasets import DEFAULT_FOLDER, find_folders, load, sample_evenly
 from rag.evaluation.statistics import ROUNDS
 from rag.routing.classifier import (
     FEATURE_COUNT,
@@ -52,8 +52,8 @@ def main() -> int:
         save_weights(model.coef_, model.intercept_, list(model.classes_))
     for path in options.files or (_TESTS / name for name in _SETS):
         report(path.name, _rows(path), training)
-    for folder in find(options.data, ()):
-        report_set(folder.name, [row["question"] for row in spread(load(folder).questions, options.limit)])
+    for folder in find_folders(options.data, ()):
+        report_set(folder.name, [row["question"] for row in sample_evenly(load(folder).questions, options.limit)])
     return 0
 
 

@@ -40,7 +40,7 @@ def samples() -> Dataset:
 
 def find_sets(folder: Path, names: Sequence[str]) -> list[Path]:
     """Return the sets below `folder` by name, or all; if there are none and none is named, the sample set."""
-    folders = datasets.find(folder, names)
+    folders = datasets.find_folders(folder, names)
     if folders or (names and list(names) != ["examples"]):
         return folders
     target = OUT / "examples"

@@ -52,7 +52,7 @@ from rag.store.values import Filters
 from rag.web.fetch import Fetcher
 from tests.support.hashed_model import HashedModel
 from tests.support.import_process import ImportProcess, expected_outcomes, items, outcomes_by_path, stored, timed_run
-from tests.support.qdrant_server import QdrantServer, in_a_row
+from tests.support.qdrant_server import QdrantServer, count_sequential
 from tests.support.site_server import SiteServer
 
 OUTAGE = 20.0  # seconds
@@ -131,32 +131,32 @@ def count_calls(client: QdrantClient) -> Iterator[list[tuple[str, float, float]]
     is_active = False
 
 
-def race(bed: Setup) -> Iterator[Row]:
+def race(setup: Setup) -> Iterator[Row]:
     """Measure processes that commit, create, open and restore at the same time."""
     for processes, before in ((2, "125 to 147 broken, 228 to 274 failed"), (3, "–")):
-        library = open_library(bed.connect(), f"{bed.prefix}-races-{processes}", races.MODEL, races.DIMENSION)
-        broken, failed = races.race_commits(bed.url, library, processes)
+        library = open_library(setup.connect(), f"{setup.prefix}-races-{processes}", races.MODEL, races.DIMENSION)
+        broken, failed = races.race_commits(setup.url, library, processes)
         what = f"{processes} processes commit different texts of a page, {races.PAGES} pages"
         yield Row(what, before, "0 broken, 0 failed", f"{broken} broken, {failed} failed", not broken + failed)
     total = races.OPENERS * races.LIBRARIES
-    started = total - len(races.race_openings(bed.url, f"{bed.prefix}-opened"))
+    started = total - len(races.race_openings(setup.url, f"{setup.prefix}-opened"))
     what = f"{races.OPENERS} processes open a new library × {races.LIBRARIES}"
     yield Row(what, "8 to 12 of 24 start", "all", f"{started} of {total}", started == total)
 
     def reopen(name: str) -> Library:
-        return open_library(bed.connect(), name, races.MODEL, races.DIMENSION)
+        return open_library(setup.connect(), name, races.MODEL, races.DIMENSION)
 
-    faults = list(races.race_restores(bed.url, reopen(f"{bed.prefix}-kept"), reopen, bed.folder))
+    faults = list(races.race_restores(setup.url, reopen(f"{setup.prefix}-kept"), reopen, setup.folder))
     now = "; ".join(faults) or f"{races.LIBRARIES} of {races.LIBRARIES}"
     yield Row("restored in one process, opened in another", "5 of 10 pages", "whole, or an error", now, not faults)
 
 
-def outage(bed: Setup) -> Iterator[Row]:
+def outage(setup: Setup) -> Iterator[Row]:
     """Measure an import of plain pages during which the server is down for OUTAGE seconds."""
-    client, model = bed.connect(), HashedModel()
-    library = bed.library("import", client, model.dimension)
+    client, model = setup.connect(), HashedModel()
+    library = setup.library("import", client, model.dimension)
     with ExitStack() as stack:
-        database = stack.enter_context(closing(Database(bed.folder / "app.sqlite3")))
+        database = stack.enter_context(closing(Database(setup.folder / "app.sqlite3")))
         fetcher, parser = stack.enter_context(Fetcher()), stack.enter_context(Parser())
         ingestor = Ingestor(library, model, SparseEncoder(), fetcher, parser, get_chunker())
         jobs = stack.enter_context(closing(Jobs(database, lambda _: ingestor)))
@@ -165,13 +165,13 @@ def outage(bed: Setup) -> Iterator[Row]:
             _wait(lambda: jobs.job(job_id).state != "running")
         page = len(calls) / IMPORTED
         yield Row("calls per page in an import", "8", "≤ 1.5", f"{page:.2f}", page <= 1.5)
-        if bed.stand_in is None:
+        if setup.stand_in is None:
             return
         job_id = jobs.submit(_pages(IMPORTED), library=library.name)
         _wait(lambda: jobs.job(job_id).done >= IMPORTED // 10)
-        bed.stand_in.kill()
+        setup.stand_in.kill()
         time.sleep(OUTAGE)
-        bed.stand_in.start()
+        setup.stand_in.start()
         _wait(lambda: jobs.job(job_id).state != "running")
         counts = jobs.job(job_id).counts
     missing = IMPORTED - counts.get("added", 0)
@@ -197,30 +197,30 @@ def _wait(done: Callable[[], bool], seconds: float = 600.0) -> None:
         time.sleep(0.05)
 
 
-def kills(bed: Setup) -> Iterator[Row]:
+def kills(setup: Setup) -> Iterator[Row]:
     """Import a site by processes that are killed one after another; the server of the last one is killed repeatedly."""
-    if bed.stand_in is None:
+    if setup.stand_in is None:
         return
     chance = random.Random(1)
     with SiteServer(SITE_PAGES, delay=0.15) as site:
-        usual = timed_run(bed.folder / "whole", site)
+        usual = timed_run(setup.folder / "whole", site)
         moments = [chance.uniform(0.0, 1.6 * usual / KILLS) for _ in range(KILLS)]
         for number, moment in enumerate(moments):
-            with ImportProcess(bed.folder / "killed", site, bed.url) as process:
+            with ImportProcess(setup.folder / "killed", site, setup.url) as process:
                 process.kill_after(moment, starting=number % 5 == 4)
-        with ImportProcess(bed.folder / "killed", site, bed.url) as process:
+        with ImportProcess(setup.folder / "killed", site, setup.url) as process:
             process.wait_for_first_page()
             for moment in moments:
                 time.sleep(moment)
-                bed.stand_in.kill()
-                bed.stand_in.start()
+                setup.stand_in.kill()
+                setup.stand_in.start()
             process.wait_until_done()
         with patch(
             "rag.store.qdrant.library.is_shared", lambda _: False
         ):  # otherwise interrupted writes stay for ten minutes
-            open_library(bed.connect(), "main", HashedModel.name, HashedModel.dimension).sweep()
-        whole, killed = stored(bed.folder / "whole"), stored(bed.folder / "killed", bed.url)
-        rows = items(bed.folder / "killed")
+            open_library(setup.connect(), "main", HashedModel.name, HashedModel.dimension).sweep()
+        whole, killed = stored(setup.folder / "whole"), stored(setup.folder / "killed", setup.url)
+        rows = items(setup.folder / "killed")
         outcomes = outcomes_by_path(rows, site)
     errors = (
         sum(outcomes.get(path) != outcome for path, outcome in expected_outcomes(site).items())
@@ -233,14 +233,14 @@ def kills(bed: Setup) -> Iterator[Row]:
     yield Row(f"{KILLS} kills of the app and {KILLS} of the server in an import", "–", "as without", now, is_met)
 
 
-def searching(bed: Setup) -> Iterator[Row]:
+def searching(setup: Setup) -> Iterator[Row]:
     """Measure the app's search with a filter and MMR, on the embedded engine and the server, with the same chunks."""
     for size, before in zip(SIZES, ("136 ms", "9.9 ms"), strict=True):
         pages, world = size // CHUNKS_A_PAGE, World()
         questions = [world.question(number, pages) for number in range(WARM_UP + QUESTIONS)]
         libraries = {
-            "embedded": bed.library("search", bed.embedded(f"search-{size}")),
-            "server": bed.library(f"search-{size}"),
+            "embedded": setup.library("search", setup.embedded(f"search-{size}")),
+            "server": setup.library(f"search-{size}"),
         }
         ways = {}
         for name, library in libraries.items():
@@ -268,17 +268,17 @@ def _calls(library: Library, search: Callable[..., object], question: str) -> It
     with count_calls(library.client) as calls:
         search(question, Filters(sites=("site1.example",)))
     yield Row("calls per search", "5", "≤ 3", str(len(calls)), len(calls) <= 3)
-    row = in_a_row(calls)
+    row = count_sequential(calls)
     yield Row("sequential calls", "5", "≤ 2", str(row), row <= 2)
 
 
-def committing(bed: Setup) -> Iterator[Row]:
+def committing(setup: Setup) -> Iterator[Row]:
     """Measure commits of new pages of ten chunks in groups, as an import stores them, on both engines."""
     world = World()
     pages = [world.page(number) for number in range(COMMITTED)]
     rates = {}
-    for name, client in (("embedded", bed.embedded("commit")), ("server", bed.connect())):
-        library = bed.library("commit", client)
+    for name, client in (("embedded", setup.embedded("commit")), ("server", setup.connect())):
+        library = setup.library("commit", client)
         began = time.perf_counter()
         for at in range(0, COMMITTED, GROUP):
             group = pages[at : at + GROUP]
@@ -290,7 +290,7 @@ def committing(bed: Setup) -> Iterator[Row]:
     yield Row("embedded commits, pages per second", "193 to 225", "≥ 193", embedded_rate, rates["embedded"] >= 193)
 
 
-def importing(bed: Setup) -> Iterator[Row]:
+def importing(setup: Setup) -> Iterator[Row]:
     """Measure imports of real pages with the built-in model; medians of alternating runs on both engines."""
     pages = DEFAULT_FOLDER / IMPORTED_SET / "pages.jsonl"
     if not pages.is_file():
@@ -300,8 +300,8 @@ def importing(bed: Setup) -> Iterator[Row]:
     seconds: dict[str, list[float]] = {"embedded": [], "server": []}
     with Fetcher() as fetcher, Parser() as parser:
         for run, (name, timings) in product(range(RUNS), seconds.items()):
-            client = bed.connect() if name == "server" else bed.embedded(f"set-{run}")
-            library = open_library(client, f"{bed.prefix}-set-{run}", model.name, model.dimension)
+            client = setup.connect() if name == "server" else setup.embedded(f"set-{run}")
+            library = open_library(client, f"{setup.prefix}-set-{run}", model.name, model.dimension)
             ingestor = Ingestor(library, model, SparseEncoder(), fetcher, parser, get_chunker())
             began = time.perf_counter()
             added = sum(row.status == "added" for _, row in ingest_all(ingestor, sources))
@@ -329,15 +329,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         server = None
         if not options.url:
             server = stack.enter_context(QdrantServer(Path(folder) / "server"))
-        bed = Setup(options.url or server.url if server else options.url, Path(folder), server)
+        setup = Setup(options.url or server.url if server else options.url, Path(folder), server)
         try:
             for name, measure in MEASURED.items():
                 if not options.only or name in options.only:
-                    rows += _run_measure(measure, bed, quiet=options.json)
+                    rows += _run_measure(measure, setup, quiet=options.json)
         finally:
-            for client in bed.clients:
+            for client in setup.clients:
                 client.close()
-            bed.clear()
+            setup.clear()
     facts = {**machine.describe(), "limits": options.url or "the tests' stand-in"}
     cells = [[row.what, row.before, row.goal, row.now, _verdict(row)] for row in rows]
     report.save("server", facts, list(map(asdict, rows)), report.table(HEAD, cells))
@@ -345,9 +345,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if any(row.met is False for row in rows) else 0
 
 
-def _run_measure(measure: Callable[[Setup], Iterator[Row]], bed: Setup, *, quiet: bool) -> list[Row]:
+def _run_measure(measure: Callable[[Setup], Iterator[Row]], setup: Setup, *, quiet: bool) -> list[Row]:
     rows = []
-    for row in measure(bed):
+    for row in measure(setup):
         rows.append(row)
         if not quiet:
             print(f"{row.what}: {row.now} (goal {row.goal}) {_verdict(row)}", file=sys.stderr, flush=True)

@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks import datasets, machine, report
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
-from benchmarks.ours import MeasuredApp, MeasuredModels, import_set
+from benchmarks.measured_app import MeasuredApp, MeasuredModels, import_set
 from benchmarks.samples import find_sets
 from rag.app import Question
 from rag.config import load_settings
@@ -128,7 +128,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     (folder,) = find_sets(options.data, [options.set])
     data = datasets.load(folder)
-    data = replace(data, questions=datasets.spread(data.questions, options.questions))
+    data = replace(data, questions=datasets.sample_evenly(data.questions, options.questions))
     with Collector() as collector:
         results = [compare_by_url(data), compare_traces(data, "traces to a collector", collector.url)]
         sent = len(collector.spans())

@@ -28,35 +28,35 @@ _TIMEOUT = 120.0
 
 @dataclass(frozen=True)
 class ServedApp:
-    """A running server; `began` is the start of its process (time.perf_counter), `counted` the file for `stages`."""
+    """A running server; `started_at` is the start of its process (time.perf_counter)."""
 
     address: str
-    began: float
+    started_at: float
     pid: int
-    counted: Path | None = None
+    stages_file: Path | None = None
 
     def wait(self, path: str = "/") -> float:
         """Return seconds from the start of the process to the first response with status 200. Raises TimeoutError."""
-        while (elapsed := time.perf_counter() - self.began) < _TIMEOUT:
+        while (elapsed := time.perf_counter() - self.started_at) < _TIMEOUT:
             try:
                 with urllib.request.urlopen(self.address + path, timeout=5):
-                    return time.perf_counter() - self.began
+                    return time.perf_counter() - self.started_at
             except (urllib.error.URLError, OSError):
                 time.sleep(_POLL_SECONDS)
         raise TimeoutError(f"{self.address} does not answer after {elapsed:.0f} s")
 
     def stages(self) -> dict[str, dict[str, float]]:
         """Return the `seconds` and `calls` of each part of its work so far. Raises TimeoutError."""
-        if self.counted is None:
+        if self.stages_file is None:
             return {"seconds": {}, "calls": {}}
-        self.counted.unlink(missing_ok=True)
+        self.stages_file.unlink(missing_ok=True)
         os.kill(self.pid, signal.SIGUSR1)
         until = time.perf_counter() + _TIMEOUT
-        while not self.counted.exists():
+        while not self.stages_file.exists():
             if time.perf_counter() > until:
                 raise TimeoutError("the server does not report its work")
             time.sleep(_POLL_SECONDS)
-        work: dict[str, dict[str, float]] = json.loads(self.counted.read_text(encoding="utf-8"))
+        work: dict[str, dict[str, float]] = json.loads(self.stages_file.read_text(encoding="utf-8"))
         return work
 
     def cpu_seconds(self) -> float:

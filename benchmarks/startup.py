@@ -117,12 +117,12 @@ def _start(browser: Browser, data: Path) -> dict[str, float]:
         with serving(data) as served:
 
             def note(phase: str) -> None:
-                row[f"{phase}_s"] = time.perf_counter() - served.began
+                row[f"{phase}_s"] = time.perf_counter() - served.started_at
                 row[f"{phase}_cpu"] = served.cpu_seconds()
 
             served.wait()
             note("http")
-            requested = time.perf_counter() - served.began
+            requested = time.perf_counter() - served.started_at
             page.goto(served.address, wait_until="commit")
             page.locator(_FRAME).wait_for()
             note("frame")

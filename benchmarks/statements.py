@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import intervals
-from benchmarks.datasets import load, spread
+from benchmarks.datasets import load, sample_evenly
 from benchmarks.report import table
 from benchmarks.words import words_of
 from rag.background import BACKGROUND
@@ -42,7 +42,7 @@ from rag.text import split_sentences
 from rag.types import CheckedBy, Passage, Verdict
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-_MADE_SETS = ("dragon-law-en", "dragon-law-zh", "dragon-finance-en", "dragon-finance-zh")
+_GENERATED_SETS = ("dragon-law-en", "dragon-law-zh", "dragon-finance-en", "dragon-finance-zh")
 _SENTENCE = re.compile(r"[^.!?。！？；\n]+(?:[.!?](?=\S)[^.!?。！？；\n]*)*[.!?。！？；]*")
 
 Case = dict[str, Any]
@@ -58,11 +58,11 @@ class Unit:
 
     case: str
     wrong: bool
-    worth: float
+    score: float
     flagged: bool
 
 
-class Judge:
+class SimulatedJudge:
     """A simulated chat model: it knows the labels of a case, and errs in a share of its verdicts."""
 
     verifier_kind: CheckedBy = "model"
@@ -73,9 +73,9 @@ class Judge:
     async def verify(
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
     ) -> list[Judgement | None]:
-        return [Judgement("unsupported" if self._says_wrong(claim) else "supported") for claim in claims]
+        return [Judgement("unsupported" if self._finds_wrong(claim) else "supported") for claim in claims]
 
-    def _says_wrong(self, claim: Claim) -> bool:
+    def _finds_wrong(self, claim: Claim) -> bool:
         sentence = self._check.scored_statements[claim.place].sentence
         chance = random.Random(f"{self._case['id']} {claim.place}").random()
         return _is_wrong(self._case, sentence.start, sentence.stop) == (chance < self._right)
@@ -90,8 +90,8 @@ def find_cases(data: Path, names: Sequence[str], limit: int | None) -> Iterator[
     """Yield the sets below `data` by name, or all of them, each with up to `limit` cases."""
     for path in sorted((data / "statements").glob("*.jsonl")):
         if not names or path.stem in names:
-            yield path.stem, spread([json.loads(line) for line in path.open(encoding="utf-8")], limit)
-    for name in _MADE_SETS:
+            yield path.stem, sample_evenly([json.loads(line) for line in path.open(encoding="utf-8")], limit)
+    for name in _GENERATED_SETS:
         if (data / name).exists() and (not names or name in names):
             yield name, _make_cases(data / name, min(150, limit or 150))
 
@@ -122,7 +122,7 @@ def judge(case: Case, right: float = 0.95, overrule: Overrule | None = None, of_
     check = _make_check(case)
     for entry in check.scored_statements if of_all else ():
         entry.finding = replace(entry.finding, reason="")
-    asyncio.run(check.consult(Judge(case, check, right), "", 16_000))
+    asyncio.run(check.consult(SimulatedJudge(case, check, right), "", 16_000))
     return _rows(check, overrule, [Evidence([t[a:b] for a, b in split_sentences(t)]) for t in case["passages"]])
 
 
@@ -171,7 +171,7 @@ def _figures(units: Sequence[Unit]) -> list[str]:
     weights = intervals.bootstrap_weights([one.case for one in units])
     wrong, flagged = [one.wrong for one in units], [one.flagged for one in units]
     figures = (
-        intervals.auroc(weights, wrong, [one.worth for one in units]),
+        intervals.auroc(weights, wrong, [one.score for one in units]),
         intervals.mean_recall(weights, wrong, flagged),
         *(intervals.mean(weights * np.array([one.wrong is side for one in units]), flagged) for side in (False, True)),
     )

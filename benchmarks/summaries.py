@@ -48,7 +48,7 @@ class PageSentences:
         return sum(len(self.sentences[place].text) for place in self.ours)
 
 
-def read(text: str) -> PageSentences:
+def split_page(text: str) -> PageSentences:
     sections = sections_of(text)
     section_texts = [text[section.start : section.end] for section in sections]
     parts = select_parts(sections)
@@ -136,9 +136,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
     parser.add_argument("--limit", type=int, metavar="N", help="pages per set")
     options = parser.parse_args()
-    for folder in datasets.find(options.data, options.sets):
+    for folder in datasets.find_folders(options.data, options.sets):
         pages = [
-            (read(text), quotes) for text, quotes in datasets.spread(list(pieces(datasets.load(folder))), options.limit)
+            (split_page(text), quotes)
+            for text, quotes in datasets.sample_evenly(list(pieces(datasets.load(folder))), options.limit)
         ]
         pages = [(page, quotes) for page, quotes in pages if len(page.sentences) > 3]
         for half, name in ((0, "even"), (1, "odd")):

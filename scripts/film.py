@@ -42,14 +42,14 @@ POINTER: Final = """([x, y]) => {
 }"""
 
 
-class Film:
+class Recorder:
     """Screenshots of a tab, each with its milliseconds; an unchanged one extends the last."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self.pictures: list[tuple[bytes, int]] = []
 
-    def hold(self, milliseconds: int) -> None:
+    def wait(self, milliseconds: int) -> None:
         picture = self.page.screenshot()
         if self.pictures and self.pictures[-1][0] == picture:
             milliseconds += self.pictures.pop()[1]
@@ -61,7 +61,7 @@ class Film:
             if target.count():
                 return wait_until_idle(self.page)
             if attempt < limit:
-                self.hold(400)
+                self.wait(400)
             time.sleep(0.5)
         raise TimeoutError(f"{target} did not appear")
 
@@ -71,7 +71,7 @@ class Film:
         box = target.bounding_box()
         assert box is not None
         self.page.evaluate(POINTER, [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
-        self.hold(700)
+        self.wait(700)
         self.page.evaluate("document.getElementById('pointer').remove()")
         target.click()
 
@@ -79,7 +79,7 @@ class Film:
         box.click()
         for stroke in range(1, strokes + 1):
             box.fill(text[: len(text) * stroke // strokes])
-            self.hold(150)
+            self.wait(150)
 
     def save(self, path: Path) -> None:
         images = [Image.open(io.BytesIO(data)).convert("RGB") for data, _ in self.pictures]
@@ -97,44 +97,44 @@ class Film:
         )
 
 
-def play(film: Film, addresses: list[str], question: str, language: Language) -> None:
+def play(film: Recorder, addresses: list[str], question: str, language: Language) -> None:
     page = film.page
     pasted = page.locator("[class*='st-key-pasted-'] textarea")
     pasted.wait_for()
     wait_until_idle(page)
-    film.hold(1200)
+    film.wait(1200)
     pasted.fill("\n".join(addresses))
-    film.hold(1500)
+    film.wait(1500)
     film.click(page.locator(".st-key-add-links button"))
     film.until(page.locator(".st-key-job-ask button"))
-    film.hold(2500)
+    film.wait(2500)
     film.click(page.locator(".st-key-job-ask button"))
     box = page.get_by_test_id("stChatInputTextArea")
     box.wait_for()
     wait_until_idle(page)
-    film.hold(1200)
+    film.wait(1200)
     film.write(box, question, 8)
-    film.hold(500)
+    film.wait(500)
     box.press("Enter")
     film.until(page.locator("[class*='st-key-actions-']"))
     mark = page.locator("[class*='st-key-answer-'] a[href^='#source-']").first
-    film.hold(2500)
+    film.wait(2500)
     mark.hover()
     page.locator("#source-tip").wait_for()
-    film.hold(2500)
+    film.wait(2500)
     film.click(mark)
     page.locator(".st-key-source-panel").wait_for()
     wait_until_idle(page)
     page.mouse.move(5, 5)
     time.sleep(1)
-    film.hold(3500)
+    film.wait(3500)
     after = page.locator(".st-key-source-panel").get_by_role("button", name=label("source_after", language))
     if after.count() and after.is_enabled():
         film.click(after)
         wait_until_idle(page)
         page.mouse.move(5, 5)
         time.sleep(1)
-        film.hold(4500)
+        film.wait(4500)
 
 
 def main(path: Path, language: Language) -> None:
@@ -147,7 +147,7 @@ def main(path: Path, language: Language) -> None:
             page = browser.new_page(locale=LOCALES[language], viewport={"width": width, "height": height})
             page.set_default_timeout(60_000)
             page.goto(f"{address}/add")
-            film = Film(page)
+            film = Recorder(page)
             play(film, [pages.url(f"/{name}") for name in names], question, language)
             film.save(path)
     duration = sum(milliseconds for _, milliseconds in film.pictures) / 1000

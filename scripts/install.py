@@ -36,7 +36,7 @@ def say(sentence: str) -> None:
     sys.stderr.flush()
 
 
-def stop(sentence: str) -> None:
+def fail(sentence: str) -> None:
     say(sentence)
     raise SystemExit(1)
 
@@ -45,12 +45,12 @@ def check_python() -> None:
     """Refuse an older Python, or one without venv, and say how to fix it."""
     version = platform.python_version()
     if sys.version_info < OLDEST:
-        stop(f"Python {version} is too old: 3.11 or newer is needed. Try: make run PYTHON=python3.12")
+        fail(f"Python {version} is too old: 3.11 or newer is needed. Try: make run PYTHON=python3.12")
     try:
         import ensurepip
         import venv  # noqa: F401
     except ImportError:
-        stop(f"Python {version} lacks its venv module. On Debian or Ubuntu: sudo apt install python3-venv")
+        fail(f"Python {version} lacks its venv module. On Debian or Ubuntu: sudo apt install python3-venv")
     else:
         del ensurepip
 
@@ -61,7 +61,7 @@ def make_venv(folder: Path) -> Path:
     if not python.exists():
         say(f"Making {folder.name} with Python {platform.python_version()} ...")
         if subprocess.call([sys.executable, "-m", "venv", "--clear", str(folder)]):
-            stop(f"{folder} could not be made. On Debian or Ubuntu: sudo apt install python3-venv")
+            fail(f"{folder} could not be made. On Debian or Ubuntu: sudo apt install python3-venv")
     return python
 
 
@@ -123,7 +123,7 @@ def confirm_large_download() -> None:
     sys.stderr.write("Install PyPI's build now? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        stop("Nothing more was installed. Set TORCH_CPU_INDEX to a mirror of that index, and try again.")
+        fail("Nothing more was installed. Set TORCH_CPU_INDEX to a mirror of that index, and try again.")
 
 
 def pip(python: Path) -> list[str]:
@@ -138,7 +138,7 @@ def install_locked(python: Path, names: list[str]) -> None:
     """Install these lock files: only what they name, and no file with another hash."""
     lists = [argument for path in lock_files(names) for argument in ("-r", str(path))]
     if subprocess.call([*pip(python), "--no-deps", "--require-hashes", *lists]):
-        stop("The requirements could not be installed; pip says why above. Then run the same command again.")
+        fail("The requirements could not be installed; pip says why above. Then run the same command again.")
 
 
 def fingerprint(names: list[str]) -> str:

@@ -36,7 +36,7 @@ psycopg-binary's carry libpq (PostgreSQL), OpenSSL (Apache-2.0), OpenLDAP, MIT K
 Made by `make lock`.
 
 """
-READ = {"xberg": ("MIT", "081ff9e2978a771dc90f475aa5130871d85debdf120683cbb860b41662641272")}
+REVIEWED = {"xberg": ("MIT", "081ff9e2978a771dc90f475aa5130871d85debdf120683cbb860b41662641272")}
 """The reviewed licences of packages that have changed theirs before: name, and SHA-256 of the text."""
 _LOCKED = re.compile(r"^([a-z0-9-]+)==", re.MULTILINE)
 _FILES = re.compile(r"(?i).*\.dist-info/(?:licenses/)?(?:licen[cs]e|copying)[^/]*")
@@ -50,14 +50,14 @@ def main() -> int:
 
 
 def check() -> int:
-    """Check that each installed package of READ has the reviewed licence. Raises SystemExit naming one that has not."""
-    for name, (reviewed, digest) in READ.items():
+    """Check that each package of REVIEWED has the reviewed licence. Raises SystemExit naming one that has not."""
+    for name, (reviewed, digest) in REVIEWED.items():
         installed = distribution(name)
         texts = [hashlib.sha256(text.encode()).hexdigest() for text in _texts(installed)]
         if licence(installed) != reviewed or texts != [digest]:
             raise SystemExit(
                 f"{name} {installed.version} comes under another licence than was read ({reviewed}). "
-                "Read it, and write it into READ in scripts/notice.py, or go back to the version before."
+                "Read it, and write it into REVIEWED in scripts/notice.py, or go back to the version before."
             )
     return 0
 

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import gate, intervals, report, samples
 from benchmarks.gate import MECHANISMS, Bench, Row
-from benchmarks.plain import Piece, PlainSearch, pieces_of
+from benchmarks.plain_search import Piece, PlainSearch, pieces_of
 from benchmarks.quoted import Quoted, _score
 from tests.support.hashed_model import HashedBuiltin, HashedModel
 
@@ -71,10 +71,10 @@ class TestPlainSearch:
 class TestQuoted:
     def test_what_stands_in_the_evidence(self) -> None:
         found = _score(ROW, ["The bridge was  opened in 1911.", "It rains."])
-        assert found == Quoted(2, [True, False], holds=True)
+        assert found == Quoted(2, [True, False], contains_answer=True)
 
     def test_a_long_answer_is_not_looked_for(self) -> None:
-        assert _score({**ROW, "answers": ["x" * 41]}, []).holds is None
+        assert _score({**ROW, "answers": ["x" * 41]}, []).contains_answer is None
 
 
 def _row(ours: float, *rivals: float, higher: bool = True) -> Row:

@@ -7,18 +7,18 @@ import json
 import pytest
 
 from benchmarks import metrics
-from benchmarks.metrics import Ranked
+from benchmarks.metrics import RankedQuestion
 from rag.checking.verifier import Claim
 from rag.evaluation.support import passage_of, statements_of
 from tests.support.chat_protocol import Request
 
 
 @pytest.fixture(scope="module")
-def drawn() -> tuple[list[metrics.Drawn], metrics.Table]:
-    return metrics.draw(6)
+def drawn() -> tuple[list[metrics.RandomCase], metrics.ScriptedJudge]:
+    return metrics.draw_cases(6)
 
 
-def told(table: metrics.Table, form: str, **given: object) -> dict[str, object]:
+def told(table: metrics.ScriptedJudge, form: str, **given: object) -> dict[str, object]:
     """Return the table's reply to a prompt in ragas's format."""
     prompt = f"JSON Schema:\n{json.dumps({'title': form})}Do …\ninput: {json.dumps(given, indent=4)}\nOutput: "
     found: dict[str, object] = json.loads(
@@ -27,7 +27,7 @@ def told(table: metrics.Table, form: str, **given: object) -> dict[str, object]:
     return found
 
 
-def test_both_sides_are_given_the_same_verdicts(drawn: tuple[list[metrics.Drawn], metrics.Table]) -> None:
+def test_both_sides_are_given_the_same_verdicts(drawn: tuple[list[metrics.RandomCase], metrics.ScriptedJudge]) -> None:
     cases, table = drawn
     for one in cases:
         said, text = statements_of(one.answer.text), one.answer.passages[0].text
@@ -48,8 +48,8 @@ def test_a_difference_is_seen() -> None:
 
 def test_rankings_as_trec_eval_takes_them() -> None:
     """The second passage covers nothing new, the third two quotes at once, and one quote is missed."""
-    ranked = Ranked("q", [{0}, {0}, {1, 2}], [1.0, 3.0, 2.0, 2.0])
+    ranked = RankedQuestion("q", [{0}, {0}, {1, 2}], [1.0, 3.0, 2.0, 2.0])
     assert [worth for *_, worth in ranked.qrels(graded=True)] == [1, 0, 3, 2]
     assert [worth for *_, worth in ranked.qrels(graded=False)] == [1, 1, 1, 1]
     assert not ranked.is_apart
-    assert Ranked("q", [{0}, {0}, {1}], [1.0, 3.0, 2.0]).is_apart
+    assert RankedQuestion("q", [{0}, {0}, {1}], [1.0, 3.0, 2.0]).is_apart

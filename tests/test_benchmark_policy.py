@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks.policy import Moment, Rollout, best_stop, fit_stop, rows_of
+from benchmarks.policy import Rollout, SearchStep, best_stop, fit_stop, rows_of
 
 
 def rolled(gains_at: int) -> Rollout:
     """Return a rollout of six searches; only the second feature matters, which is 1 until nothing more is gained."""
-    return [Moment((float(n), float(n < gains_at)), float(n >= gains_at)) for n in range(1, 7)]
+    return [SearchStep((float(n), float(n < gains_at)), float(n >= gains_at)) for n in range(1, 7)]
 
 
 def test_a_stop_is_learned_from_what_tells() -> None:

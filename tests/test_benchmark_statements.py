@@ -64,7 +64,7 @@ def test_figures_and_the_small_rule_are_those_of_the_judging_script(name: str) -
         units = measure(cases, checker)
         wrong, weights = [one.wrong for one in units], np.ones((1, len(units)))
         assert len(units) == theirs["n"]
-        assert intervals.auroc(weights, wrong, [one.worth for one in units]) == pytest.approx(theirs["AUROC"])
+        assert intervals.auroc(weights, wrong, [one.score for one in units]) == pytest.approx(theirs["AUROC"])
         assert intervals.mean_recall(weights, wrong, [one.flagged for one in units]) == pytest.approx(
             theirs["balanced"]
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.datasets import Dataset
-from benchmarks.summaries import CHOICES, pieces, read, score
+from benchmarks.summaries import CHOICES, pieces, score, split_page
 from rag.evaluation.evidence import normalise_text
 
 TEXT = "\n\n".join(
@@ -12,7 +12,7 @@ TEXT = "\n\n".join(
 
 
 def test_each_choice_has_the_room_of_the_apps_and_evidence_counts() -> None:
-    page = read(TEXT)
+    page = split_page(TEXT)
     assert page.sentences[page.ours[0]].text == "The first rule of part 0 is short."
     assert len(page.ours) == 8
     for choice in CHOICES.values():

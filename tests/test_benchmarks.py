@@ -17,7 +17,7 @@ import pytest
 from benchmarks import bench, calibrate, datasets, gate, report, retrieval, samples, screens, startup
 from benchmarks.datasets import Dataset
 from benchmarks.figures import FIGURES
-from benchmarks.ours import CountingModel
+from benchmarks.measured_app import RecordingModel
 from benchmarks.peers import PEERS, Peer, running
 from benchmarks.run import Run, score_run
 from tests.support.hashed_model import HashedBuiltin, HashedModel
@@ -37,7 +37,7 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Redirect results to a folder of the test, and load no weights."""
     monkeypatch.setattr(report, "OUT", tmp_path)
     monkeypatch.setattr(samples, "OUT", tmp_path)
-    monkeypatch.setattr(running, "KEPT", tmp_path / "runs")
+    monkeypatch.setattr(running, "CACHE", tmp_path / "runs")
     monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
     return tmp_path
 
@@ -242,15 +242,15 @@ class TestRetrieval:
         assert "AUROC" not in score_run(data, "peer", Run({}, 1.0, 1, 0.1))
 
     def test_each_strategy_pays_for_its_queries_once(self) -> None:
-        model = CountingModel(HashedModel())
+        model = RecordingModel(HashedModel())
         first = model.encode_query("river")
-        assert model.owed == 0.0
+        assert model.saved_seconds == 0.0
         model.begin()
         assert np.array_equal(model.encode_query("river"), first)
-        owed = model.owed
-        assert owed > 0.0
+        saved_seconds = model.saved_seconds
+        assert saved_seconds > 0.0
         model.encode_query("river")
-        assert model.owed == owed
+        assert model.saved_seconds == saved_seconds
 
 
 class TestPeers:

@@ -156,7 +156,7 @@ class TestInstaller:
 def test_a_licence_that_changes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     notice = script("notice")
     assert notice.check() == 0
-    monkeypatch.setattr(notice, "READ", {"xberg": ("MIT", "0" * 64)})
+    monkeypatch.setattr(notice, "REVIEWED", {"xberg": ("MIT", "0" * 64)})
     with pytest.raises(SystemExit, match="another licence"):
         notice.check()
 

@@ -16,7 +16,7 @@ from benchmarks.peers import Peer, environment, rows
 from benchmarks.run import Run
 
 ROOT = Path(__file__).resolve().parents[2]
-KEPT = ROOT / "benchmarks" / "out" / "runs"
+CACHE = ROOT / "benchmarks" / "out" / "runs"
 
 
 def run_peer(peer: Peer, data: Dataset, k: int, *, reuse: bool = False) -> Run:
@@ -25,7 +25,7 @@ def run_peer(peer: Peer, data: Dataset, k: int, *, reuse: bool = False) -> Run:
     Raises RuntimeError with the last line of the peer's stderr if it fails.
     """
     identity = _identity(data, k)
-    kept = KEPT / "-".join([*data.name.split(), peer.name, f"{identity}.json"])
+    kept = CACHE / "-".join([*data.name.split(), peer.name, f"{identity}.json"])
     if reuse and kept.exists():
         return _as_run(json.loads(kept.read_text(encoding="utf-8")))
     python = environment.python() if peer.own_packages else Path(sys.executable)

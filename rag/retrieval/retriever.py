@@ -2,7 +2,7 @@
 
 In one library, a strategy finds candidates, MMR selects from them, and the context is assembled. With several, each has
 its own retriever and model, and scores, which are relative to the library's best, are not comparable. They are weighted
-by the probability of an answer, which beats reciprocal ranks and plain scores (`benchmarks.several`).
+by the probability of an answer, which beats reciprocal ranks and plain scores (`benchmarks.library_groups`).
 """
 
 from __future__ import annotations

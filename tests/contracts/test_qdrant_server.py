@@ -8,7 +8,7 @@ import pytest
 from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from tests.support.qdrant_server import QdrantServer, in_a_row
+from tests.support.qdrant_server import QdrantServer, count_sequential
 
 POINT = models.PointStruct(id=1, vector={}, payload={"rev": 1})
 
@@ -54,9 +54,9 @@ def test_it_tells_what_a_collection_was_made_with(client: QdrantClient) -> None:
 
 
 def test_it_fails_as_it_is_told_and_counts(server: QdrantServer, client: QdrantClient) -> None:
-    server.forget()
-    server.rule("PUT .*/points", drop=True)
-    server.rule("POST .*/count", status=502, body="<html>Bad gateway</html>")
+    server.reset()
+    server.add_rule("PUT .*/points", drop=True)
+    server.add_rule("POST .*/count", status=502, body="<html>Bad gateway</html>")
     with pytest.raises(ResponseHandlingException):
         client.upsert("a", [POINT])
     with pytest.raises(UnexpectedResponse, match="Bad gateway"):
@@ -79,5 +79,5 @@ def test_what_was_answered_outlives_it(server: QdrantServer, client: QdrantClien
 
 def test_calls_in_a_row_are_those_that_waited_for_others() -> None:
     calls = [("a", 0.0, 2.0), ("b", 1.0, 4.0), ("c", 1.5, 2.5), ("d", 4.0, 5.0)]
-    assert in_a_row(calls) == 2
-    assert in_a_row([]) == 0
+    assert count_sequential(calls) == 2
+    assert count_sequential([]) == 0

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.hostile import Watch
+from benchmarks.hostile import ProcessMonitor
 from rag.errors import IngestError
 from rag.reading.parser import Parser
 from rag.web.media import media_type
@@ -72,7 +72,7 @@ def test_refused_in_time(parser: Parser, case: str, scale: float, codes: set[str
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_memory_stays_in_the_child(parser: Parser) -> None:
     parser.parse(b"<p>One.</p>", "text/html", None, "x")
-    with Watch(parser) as watch:
+    with ProcessMonitor(parser) as watch:
         outcome(parser, "pdf: 1 GB in a gzipped stream", 0.3)
     assert watch.app_mb < 20
     assert 40 < watch.child_mb <= 512

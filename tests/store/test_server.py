@@ -82,14 +82,14 @@ def second_node_dies(server: QdrantServer) -> None:
         "consensus_thread_status": {"consensus_thread_status": "working", "last_update": "2026-01-01T00:00:00Z"},
         "message_send_failures": {"http://n2:6335": {"count": 3}},
     }
-    server.rule("GET /cluster$", status=200, body=json.dumps({"result": status}))
+    server.add_rule("GET /cluster$", status=200, body=json.dumps({"result": status}))
 
 
 def test_what_is_dead_or_made_otherwise_is_named(server: QdrantServer) -> None:
     client = connected(server, qdrant_replicas=2, qdrant_on_disk=True)
-    server.rule("GET /collections/pagelight.told.pages/cluster", **copies("Active", "Dead"))
+    server.add_rule("GET /collections/pagelight.told.pages/cluster", **copies("Active", "Dead"))
     second_node_dies(server)
-    server.rule("GET /$", status=200, body=json.dumps({"title": "qdrant", "version": "1.18.3"}), times=2)
+    server.add_rule("GET /$", status=200, body=json.dumps({"title": "qdrant", "version": "1.18.3"}), times=2)
     findings = told(client)
     assert [well for well, _ in findings] == [True, True, False, True]
     assert "Qdrant 1.18.3, 2 nodes" in findings[0][1]
@@ -104,19 +104,19 @@ def test_what_a_node_that_is_down_holds_up_is_named(server: QdrantServer) -> Non
     client = connected(server)
     open_library(client, "held", MODEL, DIMENSION)
     held = "pagelight.held."
-    server.rule(f"GET /collections/{held}pages/cluster", **copies("", "Active"))
-    server.rule(f"GET /collections/{held}versions/cluster", **copies("Active", "Active"))
-    server.rule(f"GET /collections/{held}pages$", times=-1, status=500)
+    server.add_rule(f"GET /collections/{held}pages/cluster", **copies("", "Active"))
+    server.add_rule(f"GET /collections/{held}versions/cluster", **copies("Active", "Active"))
+    server.add_rule(f"GET /collections/{held}pages$", times=-1, status=500)
     config = client.get_collection(f"{held}versions").model_dump(mode="json")
     config["config"]["params"]["write_consistency_factor"] = 2
-    server.rule(f"GET /collections/{held}versions$", times=-1, status=200, body=json.dumps({"result": config}))
+    server.add_rule(f"GET /collections/{held}versions$", times=-1, status=200, body=json.dumps({"result": config}))
     second_node_dies(server)
     sentences = [sentence for well, sentence in told(client) if not well]
     assert sentences[1:] == [
         f"Can't be read or written until those nodes are back: {held}pages.",
         f"Can't be written until those nodes are back (QDRANT_WRITE_CONSISTENCY): {held}versions.",
     ]
-    server.forget()
+    server.reset()
     client.close()
 
 
@@ -126,7 +126,7 @@ def test_writes_go_on_when_the_node_that_orders_them_is_gone(
     client = connected(server)
     library = open_library(client, "leader", MODEL, DIMENSION)
     first = draft("a").commit(library)
-    server.leader_dies()
+    server.fail_leader()
     with wait_limit(5):
         draft("a", version=1).commit(library)
         library.update_record(first)
@@ -136,7 +136,7 @@ def test_writes_go_on_when_the_node_that_orders_them_is_gone(
         remove_library(client, "leader")
     assert "(a node of the cluster is down)" in caplog.text
     assert "transport" not in caplog.text and "code:" not in caplog.text
-    server.forget()
+    server.reset()
     client.close()
 
 
@@ -146,10 +146,10 @@ def test_a_record_that_differs_between_replicas_is_written_again(server: QdrantS
     library = open_library(client, "forked", MODEL, DIMENSION)
     pages = [draft(key).commit(library) for key in ("a", "b")]
     before = client.retrieve(library.pages_collection, [page_id(pages[0].url_hash)])[0].payload
-    server.rule(f"GET /collections/{library.pages_collection}/cluster", times=2, **copies("Active", "Active"))
+    server.add_rule(f"GET /collections/{library.pages_collection}/cluster", times=2, **copies("Active", "Active"))
     incomplete = {"result": [{"id": page_id(pages[1].url_hash), "payload": {}}]}
     asked = f"POST /collections/{library.pages_collection}/points$"
-    server.rule(asked, times=2, query="consistency=all", status=200, body=json.dumps(incomplete))
+    server.add_rule(asked, times=2, query="consistency=all", status=200, body=json.dumps(incomplete))
     assert library.audit(deep=True) == Audit(diverged=1)
     (record,) = client.retrieve(library.pages_collection, [page_id(pages[0].url_hash)])
     assert before and record.payload and record.payload["rev"] > before["rev"]

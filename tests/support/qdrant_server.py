@@ -2,9 +2,9 @@
 
     with QdrantServer(tmp_path) as server:
         client = connect(load_settings(None, qdrant_url=server.url))
-        server.rule("PUT .*/points", times=2, status=503)     # the next two writes are refused
-        server.rule("PUT .*/points", times=1, drop=True)      # the next one is applied, its response lost
-        server.leader_dies()                                  # of three nodes, the one that orders the writes
+        server.add_rule("PUT .*/points", times=2, status=503) # the next two writes are refused
+        server.add_rule("PUT .*/points", times=1, drop=True)  # the next one is applied, its response lost
+        server.fail_leader()                                  # of three nodes, the one that orders the writes
         server.kill(), server.start()                         # its data survives
 
 `python -m tests.support.qdrant_server --folder F [--port N] [--key K] [--strict]` is that process. As on a server, one
@@ -61,7 +61,7 @@ _LEADER_GONE = (
     "transport error"
 )
 _STATUSES = {"collection_exists": 409, "collection_missing": 404}
-_SAID = {
+_ERROR_TEXTS = {
     "collection_exists": "Wrong input: Collection `{name}` already exists!",
     "collection_missing": "Not found: Collection `{name}` doesn't exist!",
 }
@@ -352,7 +352,7 @@ def _status(error: StoreError) -> tuple[int, bytes]:
     detail = str(error.notice.params.get("detail", error))
     if "No point with id" in detail:
         return 404, to_json(_error(f"Not found: {detail}"))
-    said = _SAID.get(error.code, "Wrong input: {detail}").format(**{"detail": detail, **error.notice.params})
+    said = _ERROR_TEXTS.get(error.code, "Wrong input: {detail}").format(**{"detail": detail, **error.notice.params})
     return _STATUSES.get(error.code, 400), to_json(_error(said))
 
 
@@ -389,16 +389,16 @@ class QdrantServer:
             self._process.communicate()
             self._process = None
 
-    def stop(self) -> None:
-        """Suspend it (SIGSTOP): it accepts connections but answers nothing until `go_on`."""
+    def suspend(self) -> None:
+        """Suspend it (SIGSTOP): it accepts connections but answers nothing until `resume`."""
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGCONT)
 
-    def rule(self, match: str, *, times: int = 1, **does: Any) -> None:
+    def add_rule(self, match: str, *, times: int = 1, **does: Any) -> None:
         """Set a rule for the next `times` calls that match (-1: all).
 
         It has a `delay` in seconds, `status`, `body` and `headers` to respond with, or `drop` for no response; `apply`
@@ -406,13 +406,13 @@ class QdrantServer:
         """
         self._control("POST", {"match": match, "times": times, **does})
 
-    def leader_dies(self) -> None:
+    def fail_leader(self) -> None:
         """Fail the next write with medium ordering (then another node leads), and with strong ordering all of them."""
         for order, times in (("Medium", 1), ("Strong", -1)):
             body = json.dumps(_error(_LEADER_GONE.format(order)))
-            self.rule("", times=times, query=f"ordering={order.lower()}", status=500, body=body)
+            self.add_rule("", times=times, query=f"ordering={order.lower()}", status=500, body=body)
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Remove all rules, and clear the log of calls."""
         self._control("DELETE")
 
@@ -426,7 +426,7 @@ class QdrantServer:
             return json.load(answer)
 
 
-def in_a_row(calls: list[tuple[str, float, float]]) -> int:
+def count_sequential(calls: list[tuple[str, float, float]]) -> int:
     """Return the number of calls that waited for another one to end, plus the first."""
     rounds, until = 0, float("-inf")
     for _, began, ended in sorted(calls, key=lambda call: call[1]):

@@ -1,6 +1,6 @@
 """Questions about unrelated subjects: how many are refused without a chat model, and what that costs.
 
-    python -m benchmarks.foreign [--sets natural,cast,chroma,xquad-zh] [--limit 100] [--data FOLDER]
+    python -m benchmarks.unrelated_questions [--sets natural,cast,chroma,xquad-zh] [--limit 100] [--data FOLDER]
 
 Each library gets the answerable questions of its set, and as many of the other sets that none of its pages answers.
 "Refused" means "not in your pages". A right quote is lost if an answerable question is refused although its first quote
@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine, report
-from benchmarks.datasets import DEFAULT_FOLDER, Dataset, load, spread
+from benchmarks.datasets import DEFAULT_FOLDER, Dataset, load, sample_evenly
 from benchmarks.intervals import format_mean
-from benchmarks.natural import holds
-from benchmarks.ours import MeasuredApp, import_set, measured_app
+from benchmarks.measured_app import MeasuredApp, import_set, measured_app
+from benchmarks.natural_questions import contains_answer
 from benchmarks.quoted import sentences_of
 from benchmarks.samples import find_sets
 from rag.app import Question
@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     sets = {folder.name: load(folder) for folder in find_sets(options.data, options.sets.split(","))}
     by_set = {
-        name: spread([row for row in data.questions if row["evidence"]], options.limit) for name, data in sets.items()
+        name: sample_evenly([row for row in data.questions if row["evidence"]], options.limit)
+        for name, data in sets.items()
     }
     rows = []
     with measured_app() as app:
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     table = report.table(_HEAD, rows)
     print(table)
-    report.save("foreign", machine.describe(()), [], table)
+    report.save("unrelated_questions", machine.describe(()), [], table)
     return 0
 
 
@@ -55,7 +56,7 @@ def _measure(
     candidates = chain.from_iterable(zip_longest(*(rows for other, rows in by_set.items() if other != name)))
     texts = [normalise_text(page["text"]) for page in data.pages]
     foreign = [row for row in candidates if row and not _is_there(row, texts)]
-    others = [_ask(app, name, row)[0] for row in spread(foreign, limit)]
+    others = [_ask(app, name, row)[0] for row in sample_evenly(foreign, limit)]
     return [
         name,
         format_mean([float(outcome == "not_in_pages") for outcome, _ in own]),
@@ -78,7 +79,7 @@ def _ask(app: MeasuredApp, library: str, row: dict[str, Any]) -> tuple[str, bool
         return answer.outcome, False
     passages = app.search(row["question"], library=library).passages
     quotes = sentences_of(asyncio.run(_join(app.quoter(library).answer(row["question"], passages))))
-    return answer.outcome, holds(row, quotes[:1])
+    return answer.outcome, contains_answer(row, quotes[:1])
 
 
 async def _join(pieces: AsyncIterator[str]) -> str:

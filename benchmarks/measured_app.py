@@ -26,23 +26,23 @@ from rag.ingest.sources import record_sources
 from rag.models.embedding import EmbeddingModel
 
 
-class CountingModel:
+class RecordingModel:
     """An embedding model that records its passages and caches queries.
 
-    A question is encoded once per run; `owed` has the seconds that the cache has saved since `begin`, to be added to
-    the time of a strategy.
+    A question is encoded once per run; `saved_seconds` is what the cache has saved since `begin`, to be added to the
+    time of a strategy.
     """
 
     def __init__(self, model: EmbeddingModel) -> None:
         self._model = model
         self._queries: dict[str, tuple[NDArray[np.float32], float]] = {}
-        self._paid: set[str] = set()
+        self._encoded_queries: set[str] = set()
         self.passages: list[str] = []
-        self.owed = 0.0
+        self.saved_seconds = 0.0
 
     def begin(self) -> None:
-        self._paid.clear()
-        self.owed = 0.0
+        self._encoded_queries.clear()
+        self.saved_seconds = 0.0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
@@ -56,18 +56,18 @@ class CountingModel:
             began = time.perf_counter()
             vector = self._model.encode_query(text)
             self._queries[text] = vector, time.perf_counter() - began
-        elif text not in self._paid:
-            self.owed += self._queries[text][1]
-        self._paid.add(text)
+        elif text not in self._encoded_queries:
+            self.saved_seconds += self._queries[text][1]
+        self._encoded_queries.add(text)
         return self._queries[text][0]
 
 
 class MeasuredModels(Models):
-    """The app's models with a `CountingModel` for embeddings."""
+    """The app's models with a `RecordingModel` for embeddings."""
 
     @cached_property
-    def embedding(self) -> CountingModel:  # type: ignore[override]
-        return CountingModel(super().embedding)
+    def embedding(self) -> RecordingModel:  # type: ignore[override]
+        return RecordingModel(super().embedding)
 
 
 class MeasuredApp(App):
@@ -87,7 +87,7 @@ def measured_app(llm_model: str = "", llm_base_url: str = "") -> Iterator[Measur
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedSet:
     """A set in a separate library."""
 
     library: str
@@ -96,7 +96,7 @@ class Imported:
     encoded: int
 
 
-def import_set(app: MeasuredApp, data: Dataset, chunker: str, library: str) -> Imported:
+def import_set(app: MeasuredApp, data: Dataset, chunker: str, library: str) -> ImportedSet:
     """Import the set's pages. Raises RuntimeError if a page fails, since scores would mislead."""
     if not app.libraries.has(library):
         app.libraries.create(library)
@@ -109,10 +109,10 @@ def import_set(app: MeasuredApp, data: Dataset, chunker: str, library: str) -> I
     if failed := [result.message for result in results if result.status != "added"]:
         raise RuntimeError(f"{len(failed)} of {len(results)} pages of {data.name} were not imported: {failed[0]}")
     encoded = tokens.count(app.models.embedding.passages, tokens.MAX_TOKENS)
-    return Imported(library, app.library(library).chunk_count(), seconds, encoded)
+    return ImportedSet(library, app.library(library).chunk_count(), seconds, encoded)
 
 
-def ask(app: MeasuredApp, data: Dataset, imported: Imported, strategy: str, k: int) -> Run:
+def ask(app: MeasuredApp, data: Dataset, imported: ImportedSet, strategy: str, k: int) -> Run:
     """Ask all questions of an imported set, as `search -k` does."""
     options: dict[str, Any] = {"library": imported.library, "k": k, "strategy": strategy}
     app.search("warm up", **options)
@@ -124,6 +124,6 @@ def ask(app: MeasuredApp, data: Dataset, imported: Imported, strategy: str, k: i
         result = app.search(question["question"], **options)
         hits[str(question["id"])] = [passage.text for passage in result.passages]
         scores[str(question["id"])] = result.answerable
-    seconds = time.perf_counter() - began + app.models.embedding.owed
+    seconds = time.perf_counter() - began + app.models.embedding.saved_seconds
     ms = 1000 * seconds / max(1, len(data.questions))
     return Run(hits, ms, imported.chunks, imported.stored_s, imported.encoded, scores)

@@ -1,10 +1,10 @@
-"""The code metrics of `benchmarks.house`."""
+"""The code metrics of `benchmarks.code_metrics`."""
 
 from __future__ import annotations
 
 import threading
 
-from benchmarks.house import Profile, cycles, shape
+from benchmarks.code_metrics import Profile, cycles, measure_code
 from rag.text import split_sentences
 
 
@@ -15,7 +15,7 @@ def test_groups_that_import_each_other_are_found() -> None:
 
 
 def test_the_house_is_counted() -> None:
-    counted = shape("rag")
+    counted = measure_code("rag")
     assert counted["cycles at import"] == counted["cycles with late imports"] == []
     assert counted["own imports inside functions"] <= 12, "only where a heavy library is behind them"
     assert counted["typed"] == 1.0

@@ -1,6 +1,6 @@
 """Crash safety: a site imported by processes that get kill -9 at random moments, compared with an undisturbed import.
 
-    python -m benchmarks.killing [--pages N] [--kills N] [--delay SECONDS] [--seed N] [--json]
+    python -m benchmarks.import_kills [--pages N] [--kills N] [--delay SECONDS] [--seed N] [--json]
 
 The site is a real server on loopback with faults and second addresses. It is imported once without a kill, then again
 by processes that are killed one after another at random moments, each of which resumes the previous one's work; the

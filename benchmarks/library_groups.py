@@ -1,6 +1,6 @@
 """Two libraries searched at once, compared with one that contains both, for each way to fuse their results.
 
-    python -m benchmarks.several [PAIR …] [--data FOLDER] [--limit N] [--json]
+    python -m benchmarks.library_groups [PAIR …] [--data FOLDER] [--limit N] [--json]
 
 A pair is two sets, `xquad-en+chroma`. Evidence within 4,000 characters (recall@4000), with 95% intervals, and the
 difference to one library with the pages of both. Writes several.md and several.json into benchmarks/out.
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks import datasets, intervals, machine, report
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
-from benchmarks.ours import MeasuredApp, import_set, measured_app
+from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
 from rag.evaluation.evidence import character_recall
@@ -66,7 +66,7 @@ def pair_rows(app: MeasuredApp, pair: Sequence[Dataset], limit: int | None) -> I
     libraries = ("first", "second")
     for name, data in (*zip(libraries, pair, strict=True), ("both", both)):
         import_set(app, data, "semantic", name)
-    questions = [row for data in pair for row in datasets.spread(data.questions, limit) if row["evidence"]]
+    questions = [row for data in pair for row in datasets.sample_evenly(data.questions, limit) if row["evidence"]]
     reference, fused = [], {way: list[float]() for way in WAYS}
     for row in questions:
         quotes = [one["quote"] for one in row["evidence"]]
@@ -105,7 +105,7 @@ def main(arguments: list[str] | None = None) -> int:
                 print(json.dumps(row) if options.json else " · ".join(map(str, row.values())), flush=True)
     facts = {**machine.describe(), "limits": f"k = {_K}, the built-in model"}
     cells = [[str(value) for value in row.values()] for row in rows]
-    report.save("several", facts, rows, report.table(list(rows[0]), cells))
+    report.save("library_groups", facts, rows, report.table(list(rows[0]), cells))
     return 0
 
 

@@ -1,6 +1,6 @@
 """The size and structure of the code, its dependencies, and the modules that a question and a page pass through.
 
-    python -m benchmarks.house [--json] [--tree rag]
+    python -m benchmarks.code_metrics [--json] [--tree rag]
 
 Counted from the source: files, lines, lines of a function (median, ninth decile, longest), share of fully typed
 functions, own packages imported inside functions, cycles at import and with those imports included, and the number of
@@ -128,7 +128,7 @@ def cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
     return groups
 
 
-def shape(package: str) -> dict[str, Any]:
+def measure_code(package: str) -> dict[str, Any]:
     source = Source.of(package)
     sizes = sorted((node.end_lineno or node.lineno) - node.lineno + 1 for node in source.functions())
     typed = [_is_typed(function) for function in source.functions()]
@@ -158,7 +158,7 @@ class Profile:
 
     modules: set[str] = field(default_factory=set)
     calls: int = 0
-    longest: list[str] = field(default_factory=list)
+    longest_chain: list[str] = field(default_factory=list)
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         if event != "call" or not (module := _module_of_frame(frame)):
@@ -166,16 +166,16 @@ class Profile:
         self.modules.add(module)
         line = _stack_modules(frame)
         self.calls += len(line) > 1 and _module_of_frame(frame.f_back) != module
-        if len(set(line)) > len(set(self.longest)):
-            self.longest = line
+        if len(set(line)) > len(set(self.longest_chain)):
+            self.longest_chain = line
 
     def report(self) -> dict[str, Any]:
         return {
             "modules": len(self.modules),
             "calls between modules": self.calls,
-            "longest call chain": len(set(self.longest)),
+            "longest call chain": len(set(self.longest_chain)),
             "modules named": sorted(self.modules),
-            "call chain": self.longest,
+            "call chain": self.longest_chain,
         }
 
 
@@ -228,7 +228,7 @@ def main() -> None:
     parser.add_argument("--tree", default="rag", help="the package to count")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    report = {**shape(options.tree), **profile_tasks()}
+    report = {**measure_code(options.tree), **profile_tasks()}
     if options.json:
         print(json.dumps(report))
         return

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets import Dataset
-from benchmarks.ours import MeasuredApp
+from benchmarks.measured_app import MeasuredApp
 from benchmarks.quoted import sentences_of
 from rag.app import Question
 from rag.evaluation.evidence import normalise_text
@@ -23,13 +23,13 @@ from rag.text import split_sentences
 
 @dataclass(frozen=True)
 class Reply:
-    """The result of one question; `holds` is None if no page answers it."""
+    """The result of one question; `contains_answer` is None if no page answers it."""
 
     languages: str
     answered: bool
     sentences: int = 0
-    holds: bool | None = None
-    first_holds: bool | None = None
+    contains_answer: bool | None = None
+    first_contains_answer: bool | None = None
 
 
 def by_app(app: MeasuredApp, library: str, data: Dataset) -> list[Reply]:
@@ -43,7 +43,7 @@ def _ask(app: MeasuredApp, library: str, row: dict[str, Any]) -> Reply:
     if not row["evidence"]:
         return Reply(languages, answered)
     quotes = [] if answer.outcome == "not_in_pages" else sentences_of(answer.text)
-    return Reply(languages, answered, len(quotes), holds(row, quotes), holds(row, quotes[:1]))
+    return Reply(languages, answered, len(quotes), contains_answer(row, quotes), contains_answer(row, quotes[:1]))
 
 
 def by_nearest(app: MeasuredApp, data: Dataset, count: int) -> list[bool]:
@@ -54,10 +54,12 @@ def by_nearest(app: MeasuredApp, data: Dataset, count: int) -> list[bool]:
     vectors = app.models.embedding.encode_passages([f"{title}. {text}" for title, text in lines])
     rows = [row for row in data.questions if row["evidence"]]
     nearest = [np.argsort(-(vectors @ app.models.embedding.encode_query(row["question"])))[:count] for row in rows]
-    return [holds(row, [lines[place][1] for place in places]) for row, places in zip(rows, nearest, strict=True)]
+    return [
+        contains_answer(row, [lines[place][1] for place in places]) for row, places in zip(rows, nearest, strict=True)
+    ]
 
 
-def holds(row: dict[str, Any], quotes: Sequence[str]) -> bool:
+def contains_answer(row: dict[str, Any], quotes: Sequence[str]) -> bool:
     quoted = "".join(map(normalise_text, quotes))
     return any(normalise_text(gold) in quoted for gold in row["answers"])
 

@@ -1,6 +1,6 @@
 """The tests' scripted chat model with answers as long as a real model's: it repeats them.
 
-python -m benchmarks.talking [--port N] [--pause SECONDS] [--times N]
+python -m benchmarks.verbose_model [--port N] [--pause SECONDS] [--times N]
 """
 
 from __future__ import annotations
