@@ -35,9 +35,7 @@ def answer_limit(running: Running) -> AnswerLimit:
     return AnswerLimit(running.ids.__contains__, limit=4)
 
 
-def test_a_person_has_so_many_answers_at_a_time_and_another_has_theirs(
-    answer_limit: AnswerLimit, running: Running
-) -> None:
+def test_answers_at_a_time_are_limited_per_person(answer_limit: AnswerLimit, running: Running) -> None:
     first, *_ = [answer_limit.begin("ann", running.start) for _ in range(4)]
     with pytest.raises(RagError) as refused:
         answer_limit.begin("ann", running.start)

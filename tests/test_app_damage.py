@@ -103,7 +103,7 @@ def test_whoever_takes_the_page_in_again_repairs_it(app: App, again: str) -> Non
     assert upload(app) == "unchanged"
 
 
-def test_a_page_of_the_web_is_sent_again_by_a_site_that_says_it_did_not_change(tmp_path: Path) -> None:
+def test_a_damaged_page_is_fetched_in_full_despite_its_etag(tmp_path: Path) -> None:
     with PageServer() as server:
 
         def page() -> Reply:

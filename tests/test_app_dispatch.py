@@ -98,7 +98,7 @@ def test_a_page_is_removed_by_nobody_but_the_person(app: App, page_server: PageS
     assert len(app.library("main").pages()) == 1
 
 
-def test_a_page_that_is_not_here_is_not_removed_and_the_nearest_are_told(app: App, page_server: PageServer) -> None:
+def test_removing_an_unknown_page_suggests_the_closest_ones(app: App, page_server: PageServer) -> None:
     asked(app, page_server.url("/tea"))
     turn = asked(app, "Delete the page about the moon landing")
     assert turn.answer is not None and turn.answer.mode == "remove" and "remove" not in turn.route
@@ -112,9 +112,7 @@ def test_a_question_about_removing_is_asked(app: App, page_server: PageServer, t
     assert turn.answer is not None and turn.answer.mode == "fast"
 
 
-def test_a_question_that_came_with_an_address_is_answered_from_its_page_first(
-    app: App, page_server: PageServer
-) -> None:
+def test_a_question_with_a_link_is_answered_from_its_page_first(app: App, page_server: PageServer) -> None:
     turn = asked(app, f"Save {page_server.url('/tea')} and then tell me what a tin of Longjing tea is sold for")
     assert turn.answer is not None
     assert "42 crowns" in turn.answer.text
@@ -186,14 +184,14 @@ def test_a_plain_question_starts_at_once_and_nothing_is_told(app: App) -> None:
     assert asked(app, "Where is Longjing tea sold?").route == {}
 
 
-def test_what_a_person_chose_holds_for_the_next_message_of_theirs_alone(app: App) -> None:
+def test_an_overruled_route_applies_only_to_the_person_who_overruled_it(app: App) -> None:
     text = "The tally of it all, by site"
     app.overrule("main", text, "ask", owner="ann")
     assert app.route(text, "ann").by == "person"
     assert app.route(text, "bob").by != "person"
 
 
-def test_what_was_reckoned_is_no_question_that_the_next_one_follows_on(app: App, page_server: PageServer) -> None:
+def test_a_calculation_is_not_the_subject_of_a_follow_up(app: App, page_server: PageServer) -> None:
     first = asked(app, page_server.url("/tea"))
     for text in ("12 * 7", "Where is Longjing tea sold?"):
         begun = app.converse(Question(text, ("main",)), conversation_id=first.conversation_id)

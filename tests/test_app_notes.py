@@ -23,7 +23,7 @@ def app(tmp_path: Path) -> Iterator[App]:
     opened.close()
 
 
-def test_an_answer_becomes_a_page_with_its_sources_that_answers_leave_out(app: App) -> None:
+def test_an_answer_saved_as_a_page_is_excluded_from_answers(app: App) -> None:
     cited = Citation(1, "https://grey.example/oil", "0" * 32, "Grey Point", OIL, 0, len(OIL))
     answer = {"question": "Which oil?", "mode": "fast", "outcome": "answered", "text": f"{OIL} [1]"}
     answer["citations"] = [{name: getattr(cited, name) for name in Citation.__slots__}]  # type: ignore[assignment]

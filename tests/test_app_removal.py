@@ -72,7 +72,7 @@ def test_all_of_it_comes_back(app: App) -> None:
     assert [job.state for job in app.imports.jobs.jobs(name)] == ["paused"]  # nothing continued unseen
 
 
-def test_after_a_day_nothing_is_left_though_the_program_was_started_anew(app: App, settings: Settings) -> None:
+def test_removed_data_is_gone_after_a_day_even_after_a_restart(app: App, settings: Settings) -> None:
     name = filled(app)
     app.remove_library(name)
     a_day_passes(app, name)

@@ -168,9 +168,7 @@ def test_a_reranker_that_cannot_be_loaded_is_said(tmp_path: Path) -> None:
         assert "RERANKER_MODEL" in say(Notice(**found.notes["fell_back"]), "en")
 
 
-def test_a_fast_answer_makes_one_search_and_what_is_proposed_after_it_none(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fast_answer_makes_one_search_and_its_follow_ups_none(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
     searching = Retriever.search
 
@@ -189,7 +187,7 @@ def test_a_fast_answer_makes_one_search_and_what_is_proposed_after_it_none(
     assert [span.kind for span in app.conversations.spans(asked.turn_id)].count("leg") == 1
 
 
-def test_what_happened_is_kept_as_spans_from_the_steps_down_to_the_legs(app: App) -> None:
+def test_a_run_is_traced_as_spans_of_steps_and_searches(app: App) -> None:
     with ChatServer(Model()) as server:
         chat = ChatOptions("test", server.base_url, "key")
         asked = app.converse(Question(PRICE, ("main",)), chat=chat, owner="ann")

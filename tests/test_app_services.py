@@ -97,7 +97,7 @@ def test_a_service_that_comes_back_with_another_model_is_noticed(tmp_path: Path)
 
 
 @pytest.mark.skipif(e5.find_source() is None, reason="the built-in model is the other one")
-def test_by_address_is_found_what_the_same_weights_find_here_and_a_library_moves(tmp_path: Path) -> None:
+def test_a_model_by_url_finds_the_same_passages_as_a_local_one(tmp_path: Path) -> None:
     questions = [f"How often was the {page['text'].split()[1]} wound?" for page in PAGES]
     local: EmbeddingModel = builtin_model()
 

@@ -101,7 +101,7 @@ def test_a_model_is_believed_where_the_search_is_not_sure(tmp_path: Path) -> Non
     assert answer.outcome == "not_in_pages" and not answer.text
 
 
-def test_what_cites_nothing_is_no_answer_where_the_search_doubts_that_there_is_one(tmp_path: Path) -> None:
+def test_text_without_citations_is_not_an_answer_after_a_doubtful_search(tmp_path: Path) -> None:
     headings = "Orrin mill › Orrin mill (2026-01-01) Boats › Boats (2026-01-01)"  # by a model with 0.5B parameters
     with app_with(lambda _: headings, tmp_path) as (app, _):
         answer = asked(app, "Who painted the ceiling of the opera house in Lisbon?")

@@ -82,7 +82,7 @@ LATER = "How many lanes does the bridge of Sydney have?"
 
 
 @pytest.mark.parametrize("mode", ["research", "fast", "deep"])
-def test_what_follows_on_a_report_is_looked_for_in_its_ledger_first(
+def test_follow_ups_to_a_report_are_answered_from_its_ledger_first(
     tmp_path: Path, service: Service, page_server: PageServer, mode: str
 ) -> None:
     """The page is only on the web: once it is read, the follow-up needs no search of the web or of the library."""
@@ -134,7 +134,7 @@ def test_a_span_is_read_from_the_version_of_its_passage() -> None:
     assert ledger_passages(rows, group) == [one], "the first library has another version"
 
 
-def test_a_library_that_lacks_the_answer_is_not_quoted_beside_the_web(
+def test_a_library_without_the_answer_is_not_quoted_next_to_the_web(
     tmp_path: Path, service: Service, page_server: PageServer
 ) -> None:
     url = page_server.add("/kalvik", PAGE)

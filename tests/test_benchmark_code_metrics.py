@@ -14,7 +14,7 @@ def test_groups_that_import_each_other_are_found() -> None:
     assert cycles({"a": {"b"}, "b": set()}) == []
 
 
-def test_the_house_is_counted() -> None:
+def test_code_metrics_are_within_their_limits() -> None:
     counted = measure_code("rag")
     assert counted["cycles at import"] == counted["cycles with late imports"] == []
     assert counted["own imports inside functions"] <= 12, "only where a heavy library is behind them"
@@ -24,7 +24,7 @@ def test_the_house_is_counted() -> None:
     assert counted["modules that import"]["streamlit"] > 0
 
 
-def test_a_road_names_what_was_passed() -> None:
+def test_a_profile_lists_the_modules_it_passes() -> None:
     road = Profile()
     threading.setprofile(road)
     thread = threading.Thread(target=lambda: list(split_sentences("One. Two.")))

@@ -24,7 +24,7 @@ def site() -> Iterator[SiteServer]:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 8])
-def test_every_page_once_and_no_more_at_once_than_allowed(site: SiteServer, parser: Parser, limit: int) -> None:
+def test_every_page_is_read_once_within_the_limit_of_requests(site: SiteServer, parser: Parser, limit: int) -> None:
     done = crawling.crawl(site, parser, RateLimiter(limit, 0.0), 2 * limit, deadline=2.0)
     row = crawling.report(site, done)
     assert crawling.is_complete(row), row
@@ -33,7 +33,7 @@ def test_every_page_once_and_no_more_at_once_than_allowed(site: SiteServer, pars
     assert row["connections"] <= limit + 1, "but for the one that timed out, connections are kept"
 
 
-def test_what_is_missing_twice_or_strange_is_seen(site: SiteServer) -> None:
+def test_missing_repeated_and_unexpected_addresses_are_detected(site: SiteServer) -> None:
     done = crawling.Crawl()
     codes = {outcome: code for code, outcome in OUTCOME_BY_ERROR.items()}
     for path, outcome in site.expected.items():

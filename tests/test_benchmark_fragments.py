@@ -18,7 +18,7 @@ from benchmarks import fragments
         ([(10, 10, 90, 20), (10, 40, 90, 55)], "highlight too long"),
     ],
 )
-def test_marks_are_judged_by_where_they_stand(boxes: list[tuple[int, int, int, int]], verdict: str) -> None:
+def test_highlights_are_judged_by_their_position(boxes: list[tuple[int, int, int, int]], verdict: str) -> None:
     mask = np.zeros((100, 100), dtype=bool)
     for left, top, right, bottom in boxes:
         mask[top:bottom, left:right] = True

@@ -6,7 +6,7 @@ from benchmarks.rechecking import recheck_site
 from tests.support.site_server import SiteServer
 
 
-def test_a_second_look_encodes_what_changed_and_shows_it() -> None:
+def test_a_recheck_encodes_and_shows_only_changes() -> None:
     with SiteServer(60, delay=0.0) as site:
         told = recheck_site(site, 0.05)
     expected = [outcome for outcome in site.expected.values() if outcome == "page"]

@@ -25,7 +25,7 @@ def test_each_choice_has_the_room_of_the_apps_and_evidence_counts() -> None:
     assert (score(page, page.ours, [first]), score(page, page.ours, [second])) == (1.0, 0.0)
 
 
-def test_long_documents_are_taken_in_stretches_with_their_own_evidence() -> None:
+def test_long_documents_are_split_into_parts_with_their_evidence() -> None:
     rows = [{"evidence": [{"url": "a", "quote": "The end is here."}]}]
     long = Dataset("long", [{"url": "a", "text": "Words before. " * 1_000 + "The end is here."}], rows)
     assert [quotes for _, quotes in pieces(long)] == [[normalise_text("The end is here.")]]

@@ -263,7 +263,7 @@ class TestPeers:
         row = score_run(self.data(), "peer", running.run_peer(self.PEER, self.data(), k=5))
         assert (row["recall@4000"], row["chunks"], row["encoded"]) == (1.0, 1, None)
 
-    def test_a_kept_run_is_taken_for_the_same_set_alone(self, out: Path) -> None:
+    def test_a_cached_run_is_reused_only_for_the_same_set(self, out: Path) -> None:
         kept = running.run_peer(self.PEER, self.data(), k=5)
         gone = Peer("whole-page", "tests.support.no_such_peer", "", own_packages=False)
         assert running.run_peer(gone, self.data(), k=5, reuse=True) == kept
@@ -336,7 +336,7 @@ class TestBench:
     def test_each_figure_has_its_benchmark(self) -> None:
         assert all(importlib.util.find_spec(f"benchmarks.{one.name}") for one in FIGURES)
 
-    def test_a_part_is_not_published(self, page: Path, out: Path) -> None:
+    def test_a_partial_run_is_not_published(self, page: Path, out: Path) -> None:
         datasets.write(samples.samples(), out / "data" / "some")
         before = page.read_text("utf-8")
         assert bench.main(["some", "--data", str(out / "data"), "--only", "memory"]) == 0

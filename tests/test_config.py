@@ -100,7 +100,9 @@ def test_settings_are_frozen() -> None:
         load_settings(None).rag_library = "other"
 
 
-def test_every_strategy_can_be_set_and_a_wrong_one_is_told_the_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_strategy_can_be_set_and_an_unknown_one_is_refused_with_the_choices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
 
     assert load_settings(None).strategy == DEFAULT_STRATEGY

@@ -62,7 +62,7 @@ def test_without_leave_the_question_does_not_go_to_the_web(both: tuple[App, Page
     assert noted == ({"research_web_unset"} if with_model else set())
 
 
-def test_leave_holds_for_one_conversation_and_its_ledger_answers_what_follows(tmp_path: Path) -> None:
+def test_permission_lasts_for_one_conversation_whose_ledger_answers_follow_ups(tmp_path: Path) -> None:
     with deep_app(tmp_path, with_model=True) as (app, server):
         first = converse(app)
         turn = waiting(app, first)

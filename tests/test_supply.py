@@ -286,7 +286,7 @@ class TestPinning:
         compose = yaml.safe_load((tmp_path / "docker-compose.yml").read_text())
         assert compose["services"]["qdrant"]["image"] == f"qdrant/qdrant:v1.19.0@{self.DIGEST}"
 
-    def test_what_is_no_digest_is_not_written(
+    def test_an_invalid_digest_is_not_written(
         self, pin: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.docker(tmp_path, monkeypatch, "<no value>")

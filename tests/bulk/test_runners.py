@@ -88,7 +88,7 @@ def kill_child() -> list[int]:
 
 
 @pytest.mark.slow
-def test_processes_import_what_one_does_though_one_is_killed(settings: Settings, dump: str) -> None:
+def test_processes_give_the_same_library_although_one_is_killed(settings: Settings, dump: str) -> None:
     rows, whole = import_into(settings, "one", dump, "here")
     assert rows == ["added"] * (PAGES // BATCH) and len(whole) == PAGES
     kill = KillOnce(kill_child)
@@ -110,7 +110,7 @@ def _die(batch: object) -> None:
 
 
 @pytest.mark.slow
-def test_ray_imports_what_one_process_does_though_an_actor_is_killed(
+def test_ray_gives_the_same_library_although_an_actor_is_killed(
     settings: Settings, dump: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])  # Ray adds packages of its own, which the notice would name

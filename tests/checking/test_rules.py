@@ -59,7 +59,7 @@ def test_passages_bear_a_statement_out_together() -> None:
     assert judged(text, pages[0])[0] != "supported"
 
 
-def test_what_stands_nowhere_was_not_found_and_nothing_more_is_claimed() -> None:
+def test_a_statement_without_a_source_is_reported_as_not_found() -> None:
     assert judged("Penguins swim in cold water.", TOWER) == ("unsupported", "nothing_close")
 
 

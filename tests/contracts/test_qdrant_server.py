@@ -47,13 +47,13 @@ def test_it_refuses_what_a_server_refuses(server: QdrantServer, client: QdrantCl
     assert client.count("a").count == 0
 
 
-def test_it_tells_what_a_collection_was_made_with(client: QdrantClient) -> None:
+def test_a_collection_reports_its_options(client: QdrantClient) -> None:
     config = client.get_collection("a").config
     assert (config.params.shard_number, config.params.replication_factor) == (2, 1)
     assert config.metadata == {"of": "us"}
 
 
-def test_it_fails_as_it_is_told_and_counts(server: QdrantServer, client: QdrantClient) -> None:
+def test_rules_make_calls_fail_and_calls_are_logged(server: QdrantServer, client: QdrantClient) -> None:
     server.reset()
     server.add_rule("PUT .*/points", drop=True)
     server.add_rule("POST .*/count", status=502, body="<html>Bad gateway</html>")
@@ -77,7 +77,7 @@ def test_what_was_answered_outlives_it(server: QdrantServer, client: QdrantClien
     assert client.retrieve("a", [1])[0].payload == {"rev": 1}
 
 
-def test_calls_in_a_row_are_those_that_waited_for_others() -> None:
+def test_sequential_calls_are_those_that_waited_for_others() -> None:
     calls = [("a", 0.0, 2.0), ("b", 1.0, 4.0), ("c", 1.5, 2.5), ("d", 4.0, 5.0)]
     assert count_sequential(calls) == 2
     assert count_sequential([]) == 0

@@ -79,7 +79,7 @@ def talk(tmp_path: Path) -> Iterator[Talk]:
     one.close()
 
 
-def test_a_follow_up_stays_as_it_is_and_is_searched_for_with_the_question_before(talk: Talk) -> None:
+def test_a_follow_up_is_searched_with_the_previous_question(talk: Talk) -> None:
     first, _ = talk.ask(FIRST)
     _, turn = talk.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=first.conversation_id)
     assert list(zip(talk.retriever.queries, talk.retriever.histories, strict=True)) == [(FIRST, []), (SECOND, [FIRST])]
@@ -136,7 +136,7 @@ def test_a_title_names_links_by_their_pages_or_sites(message: str, title: str, w
     assert title_of(message, {LINK: "About cats"}) == with_titles
 
 
-def test_a_conversation_of_links_gets_the_titles_of_their_pages_unless_it_was_renamed(talk: Talk) -> None:
+def test_a_conversation_of_links_is_named_after_their_pages(talk: Talk) -> None:
     def saving(then: Callable[[], object]) -> Callable[[Run], AsyncIterator[dict[str, Any]]]:
         async def direct(run: Run) -> AsyncIterator[dict[str, Any]]:
             then()
@@ -291,7 +291,7 @@ time.sleep(60)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills a process as only POSIX can")
-def test_a_killed_server_leaves_what_was_finished_and_says_what_was_not(tmp_path: Path) -> None:
+def test_a_killed_server_keeps_finished_answers_and_reports_unfinished_ones(tmp_path: Path) -> None:
     server = subprocess.Popen([sys.executable, "-c", _KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     conversation_id = server.stdout.readline().strip()
@@ -345,7 +345,7 @@ def test_renaming_searching_deleting(talk: Talk) -> None:
         talk.kept.turns(volcano.conversation_id)
 
 
-def test_a_branch_goes_on_from_an_earlier_question_and_leaves_the_other_alone(talk: Talk) -> None:
+def test_a_branch_continues_from_an_earlier_question_without_changing_the_original(talk: Talk) -> None:
     first, _ = talk.ask(FIRST)
     talk.ask("When was the bridge opened?", conversation_id=first.conversation_id)
     branch = talk.kept.branch(first.conversation_id, first.turn_id)
@@ -382,7 +382,7 @@ def test_pages_that_changed_since_are_marked(talk: Talk) -> None:
     assert find_outdated(turn, {}) == {"hash1": "gone"}
 
 
-def test_a_conversation_that_cannot_be_written_does_not_cost_the_answer(talk: Talk) -> None:
+def test_an_answer_survives_a_conversation_that_cannot_be_written(talk: Talk) -> None:
     (talk.folder / "conversations.sqlite3").mkdir()
     _, turn = talk.ask(FIRST)
     assert turn.answer is not None and turn.answer.outcome == "answered"

@@ -54,7 +54,7 @@ def _placed(start: int, heading: str, text: str = BRIDGE, page: str = "h") -> Pa
     return replace(_under(start, heading), text=text, start=start, end=start + len(text), url_hash=page)
 
 
-def test_headings_of_the_cited_pages_come_nearest_first_and_those_just_answered_not_at_all() -> None:
+def test_follow_ups_are_headings_near_the_citations_that_are_not_yet_answered() -> None:
     faq = "Is it open to trucks?\nYes, at night.\nWhen did it open?\nIn 1932.\nWho may walk on it?\nEveryone."
     passages = (
         _placed(9_000, "Who paints it?"),
@@ -70,7 +70,7 @@ def test_headings_of_the_cited_pages_come_nearest_first_and_those_just_answered_
     assert asyncio.run(suggest_questions(replace(answer, citations=()), ScriptedReasoner())) == []
 
 
-def test_a_model_proposes_and_what_the_pages_do_not_answer_is_left_out() -> None:
+def test_follow_ups_of_a_model_that_pages_do_not_answer_are_dropped() -> None:
     said = (
         "1. How many lanes are there?\n2. When was the bridge opened?\n3. Who painted it?\n4. 桥有几条车道？\n"
         "5. What does it carry?"

@@ -157,7 +157,7 @@ def test_a_run_waits_and_goes_on_twice(processes: Callable[..., Process]) -> Non
     assert (done.state, done.waits) == ("done", ())
 
 
-def test_waiting_costs_none_of_its_seconds_and_no_other_question_comes_between(
+def test_waiting_does_not_count_towards_the_time_limit_and_blocks_other_questions(
     processes: Callable[..., Process], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process, clock = processes(plan, approve), Clock()

@@ -209,7 +209,7 @@ COVERED = """() => {
 }"""
 
 
-def test_the_keyboard_gets_to_an_answer_and_is_never_behind_the_question_box(open_tab: OpenTab) -> None:
+def test_keyboard_focus_reaches_an_answer_and_is_never_hidden(open_tab: OpenTab) -> None:
     page = open_tab("en")
     ask(page, QUESTIONS["en"][0])
     for width in (1440, 390):

@@ -91,7 +91,7 @@ def test_it_stays_for_this_browser_until_it_is_let_go(open_tab: OpenTab, address
 
 
 @pytest.mark.usefixtures("samples")
-def test_a_model_that_dies_in_an_answer_leaves_quotes_and_the_way_to_settings(
+def test_a_model_that_fails_during_an_answer_leaves_quotes_and_a_link_to_settings(
     open_tab: OpenTab, app_folder: Path
 ) -> None:
     def dying(request: Request) -> Reply:

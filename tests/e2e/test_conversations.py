@@ -50,7 +50,7 @@ def test_a_conversation_is_found_again_and_goes_on(open_tab: OpenTab, tmp_path: 
     assert file.suffix == ".html"
 
 
-def test_a_reload_in_mid_answer_loses_nothing_and_a_stop_keeps_the_text(open_tab: OpenTab) -> None:
+def test_a_reload_during_an_answer_loses_nothing_and_a_stop_keeps_its_text(open_tab: OpenTab) -> None:
     with ChatServer(slow) as server:
         page = open_tab("en", "/settings")
         connect(page, server)

@@ -67,7 +67,7 @@ def violations(page: Page) -> list[str]:
 
 
 @pytest.mark.usefixtures("samples")
-def test_no_page_needs_what_the_policy_forbids_and_a_script_slipped_in_does_not_run(
+def test_the_content_security_policy_suffices_for_all_pages_and_blocks_injected_scripts(
     open_tab: OpenTab, address: str
 ) -> None:
     page = open_tab()

@@ -14,7 +14,7 @@ QUESTIONS = {
 }
 
 
-def test_a_question_is_answered_with_the_very_sentence_of_a_page_that_a_mark_leads_to(open_tab: OpenTab) -> None:
+def test_a_citation_leads_to_the_quoted_sentence_of_the_page(open_tab: OpenTab) -> None:
     question, answer = QUESTIONS["en"]
     page = open_tab("en")
     ask(page, question)

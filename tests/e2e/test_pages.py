@@ -50,7 +50,7 @@ def in_library(open_tab: OpenTab, language: str, name: str, width: int = 1280) -
     return open_tab(language, f"/add?library={name}", width)
 
 
-def test_what_was_held_back_is_added_anyway_and_a_duplicate_is_kept(open_tab: OpenTab) -> None:
+def test_pages_in_review_and_duplicates_can_be_added(open_tab: OpenTab) -> None:
     language: Language = "zh"
     page = in_library(open_tab, language, "gate", 390)
     add(page, language, file("lamps.md", CHINESE), file("copy.md", CHINESE), file("login.html", LOGIN))

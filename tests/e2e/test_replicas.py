@@ -99,7 +99,7 @@ def app_of(page: Page) -> str:
     return next(str(one["value"]) for one in page.context.cookies() if one["name"] == "pagelight_app")
 
 
-def test_what_an_app_had_is_with_the_other_when_it_is_killed(team: Team, browser: Browser) -> None:
+def test_another_app_takes_over_after_a_kill(team: Team, browser: Browser) -> None:
     page = browser.new_context(locale=LOCALES["en"]).new_page()
     page.goto(team.address)
     page.locator(".st-key-sign-in- button").click()

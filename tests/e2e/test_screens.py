@@ -28,7 +28,7 @@ BESIDE = """mark => {
 }"""
 
 
-def test_by_keyboard_alone_a_question_is_asked_and_its_sources_are_read_beside_it(open_tab: OpenTab) -> None:
+def test_a_question_can_be_asked_and_its_sources_read_by_keyboard(open_tab: OpenTab) -> None:
     page = open_tab("en")
     box = page.get_by_test_id("stChatInputTextArea")
     box.wait_for()

@@ -18,7 +18,7 @@ def overflow(page: Page) -> int:
     return int(max(widths))
 
 
-def test_an_answer_tells_why_its_passages_are_there_on_a_narrow_screen_too(open_tab: OpenTab) -> None:
+def test_an_answer_explains_its_passages_on_a_narrow_screen(open_tab: OpenTab) -> None:
     language: Language = "zh"
     page = open_tab(language)
     ask(page, QUESTIONS[language][0])

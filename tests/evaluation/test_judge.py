@@ -70,7 +70,7 @@ def test_it_quotes_chinese_and_in_other_spacing() -> None:
         assert judge(quote=quote)[0].scores(Case("q", "When?"), ANSWER, None)["judged_relevance"] == 4.0
 
 
-def test_what_is_noncommittal_is_not_relevant_and_what_nothing_encodes_is_not_judged() -> None:
+def test_noncommittal_answers_are_not_relevant() -> None:
     assert judge(noncommittal=True)[0].scores(Case("q", "When?"), ANSWER, encode)["answer_relevancy"] == 0.0
     assert judge()[0].scores(Case("q", "When?"), ANSWER, None)["answer_relevancy"] is None
 

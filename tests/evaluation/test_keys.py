@@ -219,9 +219,7 @@ def test_a_question_of_a_run_is_one_of_the_persons_answers_under_way(settings: S
             app.close()
 
 
-def test_a_run_waits_for_its_turn_while_the_person_has_too_many_answers(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_waits_while_the_person_has_too_many_answers(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag.evaluation.runs._RETRY_SECONDS", 0.02)
     gate = Gate()
     gate.shut = True

@@ -61,7 +61,7 @@ def test_equal_systems_are_rarely_called_different() -> None:
     assert exact <= 60, "an exact test errs on the safe side"
 
 
-def test_so_many_cases_as_were_said_show_a_difference_in_four_of_five_attempts() -> None:
+def test_the_estimated_number_of_cases_has_a_power_of_80_percent() -> None:
     random = np.random.default_rng(4)
     pilot = random.normal(0.05, 0.3, 40)
     weights = bootstrap_weights(range(40), 4000)

@@ -39,7 +39,7 @@ def test_faithfulness_strict_and_lenient() -> None:
     assert support.share_supported([None]) is support.share_supported([]) is None
 
 
-def test_verdicts_that_were_shown_are_taken_and_others_are_asked_for() -> None:
+def test_shown_verdicts_are_reused_and_others_requested() -> None:
     shown = [CitedStatement("a", (), "supported"), CitedStatement("b", (), "partly")]
     assert support.faithfulness(shown, PASSAGES, make_verifier()) == {"faithfulness": 0.5, "faithfulness_lenient": 0.75}
     bare = [CitedStatement("a"), CitedStatement("b")]
@@ -120,7 +120,7 @@ class LimitedVerifier:
 
 
 @pytest.mark.parametrize(("max_claims", "judged"), [(9, 3), (1, 1), (0, 0)])
-def test_what_a_verifier_does_not_answer_is_not_judged(max_claims: int, judged: int) -> None:
+def test_claims_without_a_verdict_are_not_judged(max_claims: int, judged: int) -> None:
     claims = [Claim(place, "Mount Aso erupted.", (1,)) for place in range(3)]
     found = support.by_verifier(LimitedVerifier(max_claims), 16_000)(claims, PASSAGES)
     assert list(found) == ["partly"] * judged + [None] * (3 - judged)

@@ -70,7 +70,7 @@ def test_a_conversation_is_remembered_as_was_chosen(tmp_path: Path, mode: str) -
 
 
 @pytest.mark.parametrize(("others", "most"), [(0, 5), (9, 5), (30, 2)])
-async def test_while_many_texts_are_streamed_pieces_are_handed_on_together(others: int, most: int) -> None:
+async def test_pieces_are_batched_while_many_texts_stream(others: int, most: int) -> None:
     written, runtime = await _collected([*"abcde"], others)
     assert written == [*"abcde"] and "".join(one["token"] for one in runtime) == "abcde"
     assert len(runtime) <= most and runtime[0] == {"token": "a"}

@@ -114,7 +114,7 @@ def test_a_folder(tmp_path: Path) -> None:
     assert codes(sources[2:]) == ["other_kind"]
 
 
-def test_of_very_many_files_of_other_kinds_the_first_are_named_and_the_rest_counted() -> None:
+def test_many_unsupported_files_are_counted_and_the_first_are_named() -> None:
     found = codes(file_sources("x.zip", make_zip({"a.txt": b"text", **{f"{n:03}.png": b"x" for n in range(205)}})))
     assert found == ["", *["other_kind"] * 200, "archive_left_out"]
 

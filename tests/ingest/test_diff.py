@@ -57,7 +57,7 @@ def test_characters_are_marked_in_chinese() -> None:
     ]
 
 
-def test_a_character_that_stayed_at_the_beginning_stays_and_one_between_changes_does_not() -> None:
+def test_an_unchanged_character_is_kept_at_the_start_but_not_between_changes() -> None:
     assert pieces("他去年三月付了三百元。", "他今年五月付了三百元。") == [
         ("same", "他"),
         ("removed", "去年三"),

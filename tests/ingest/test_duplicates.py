@@ -159,7 +159,7 @@ def test_a_page_that_gives_way_stays_left_out(ingestor: Ingestor, page_server: P
     assert ingestor.library.excluded_pages() == {url_hash(main)}
 
 
-def test_an_exchange_that_was_cut_off_is_finished_when_the_page_is_read_again(
+def test_an_interrupted_replacement_is_completed_when_the_page_is_read_again(
     ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     main = page_server.add("/main", html(english(1)))

@@ -61,9 +61,7 @@ def test_given_twice_it_is_taken_once(ingestor: Ingestor, page_server: PageServe
     assert page_server.count("/bridge") == 1
 
 
-def test_force_tells_unchanged_from_updated_and_encodes_only_what_changed(
-    ingestor: Ingestor, page_server: PageServer, model: HashedModel
-) -> None:
+def test_a_forced_import_encodes_only_changes(ingestor: Ingestor, page_server: PageServer, model: HashedModel) -> None:
     parts = [f"<h2>Part {n}</h2><p>{f'Topic number {n} is described here at length. ' * 18}</p>" for n in range(6)]
     url = page_server.add("/long", html("Long", "".join(parts)))
     run(ingestor, web_source(url))

@@ -178,7 +178,7 @@ def test_five_replicas_start_it_once(database_location: Path | str, clock: Clock
         assert [job.id for job in databases[0].jobs.jobs("main")] == started and len(started) == 1
 
 
-def test_the_thread_starts_what_came_due_meanwhile_and_hears_of_new_ones(
+def test_the_thread_starts_overdue_schedules_and_notices_new_ones(
     schedules: Schedules, recorder: Recorder, clock: Clock
 ) -> None:
     schedules.set("main", every_hours=1)

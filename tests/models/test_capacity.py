@@ -86,7 +86,7 @@ def test_a_server_with_one_slot_is_asked_one_thing_at_a_time() -> None:
     asyncio.run(several())
 
 
-def test_a_model_is_slow_where_the_passages_of_a_question_take_it_longer_than_people_wait() -> None:
+def test_a_model_is_slow_if_the_passages_of_a_question_take_too_long() -> None:
     capacity = ServerCapacity()
     assert not capacity.is_slow(), "nothing is known yet"
     capacity.record(tokens_in=400, seconds=1.0, tokens_out=20, writing=1.0)

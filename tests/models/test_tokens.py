@@ -37,7 +37,7 @@ def test_a_long_text_goes_alone() -> None:
     assert group_by_length([4000, 3, 2], 1024, 1)[0] == [0]
 
 
-def test_lengths_are_rounded_up_to_what_others_share_but_not_beyond_the_model() -> None:
+def test_lengths_are_rounded_up_to_shared_ones_within_the_limit_of_the_model() -> None:
     batch = pad_rows([[1, 2, 3], [4]], 9, 62)
     assert batch.ids.tolist() == [[1, 2, 3, 9, 9, 9, 9, 9], [4, 9, 9, 9, 9, 9, 9, 9]]
     assert batch.mask.sum(axis=1).tolist() == batch.lengths.tolist() == [3, 1]

@@ -94,9 +94,7 @@ def test_questions_about_an_import_are_confined_to_its_pages(open_page: Open, ap
     assert app.turns()[-1].settings["scope"] == {"pages": [stored.url_hash]}
 
 
-def test_after_an_import_a_card_says_what_the_pages_are_about_and_asks_their_questions(
-    open_page: Open, app: FakeApp, language: str
-) -> None:
+def test_a_card_summarises_an_import_and_suggests_questions(open_page: Open, app: FakeApp, language: str) -> None:
     app.add_sample_pages()
     app.overviews.questions = ("How often is the lamp lit?",)
     stored, other = app.library("main").stored[0], "https://example.org/gone"
@@ -288,7 +286,7 @@ def test_pace_and_time_left_are_told(open_page: Open, app: FakeApp, language: st
     assert label("job_left_minutes", language, count=3) in told
 
 
-def test_a_long_import_shows_what_needs_a_person_first_and_no_more_than_a_page(open_page: Open, app: FakeApp) -> None:
+def test_a_long_import_lists_items_for_review_first_in_pages(open_page: Open, app: FakeApp) -> None:
     ended(app, "https://example.org/401", "failed", "timeout", url="https://example.org/401", seconds=30)
     ended(app, "https://example.org/402", "held", "gate_login", "add_anyway", "skip", seen="Sign in")
     job = app.imports.add_urls([f"https://example.org/{n}" for n in range(500)], library="main")

@@ -319,7 +319,7 @@ def test_a_reload_keeps_mode_and_scope(open_page: Open, app: FakeApp) -> None:
 
 
 @pytest.mark.parametrize("mode", ["tool", "summary"])
-def test_a_message_that_asked_for_its_own_mode_leaves_the_chosen_one_alone(
+def test_a_mode_requested_in_a_message_does_not_change_the_selected_one(
     open_page: Open, app: FakeApp, mode: str
 ) -> None:
     app.add_sample_pages()
@@ -364,7 +364,7 @@ def test_what_a_follow_up_was_understood_as_can_be_put_right(open_page: Open, ap
     assert app.asked[1]["question"] == ASKED[language][0]
 
 
-def test_a_finished_answer_is_made_again_in_another_mode_or_with_another_model(open_page: Open, app: FakeApp) -> None:
+def test_a_finished_answer_can_be_repeated_in_another_mode_or_with_another_model(open_page: Open, app: FakeApp) -> None:
     app.add_sample_pages()
     page = asked(open_page("chat"))
     first = app.newest
@@ -452,7 +452,7 @@ def test_a_conversation_can_be_taken_elsewhere(open_page: Open, app: FakeApp, la
     assert names == ["Markdown", "HTML", "Word", "JSON"]
 
 
-def test_asking_differently_begins_a_conversation_with_what_was_said_before(open_page: Open, app: FakeApp) -> None:
+def test_rephrasing_a_question_starts_a_branch_with_the_earlier_turns(open_page: Open, app: FakeApp) -> None:
     app.add_sample_pages()
     page = asked(open_page("chat"), "How often was the lamp wound?", "And in fog?")
     source = open_id(page)
@@ -605,9 +605,7 @@ def test_what_was_remembered_is_said_and_undone_with_one_click(
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_pages_ticked_beside_the_chat_limit_its_questions_and_stay_with_the_conversation(
-    open_page: Open, app: FakeApp, language: str
-) -> None:
+def test_selected_pages_limit_the_questions_of_a_conversation(open_page: Open, app: FakeApp, language: str) -> None:
     app.add_sample_pages()
     stored = app.library("main").stored[0]
     page = open_page("chat", language)

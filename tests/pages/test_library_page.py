@@ -344,9 +344,7 @@ def test_a_library_is_removed_after_a_question_and_brought_back(open_page: Open,
     assert app.libraries.title(name) == "My Notes"
 
 
-def test_a_link_to_a_removed_library_says_that_it_can_be_brought_back(
-    open_page: Open, app: FakeApp, language: str
-) -> None:
+def test_a_link_to_a_deleted_library_offers_to_restore_it(open_page: Open, app: FakeApp, language: str) -> None:
     name = app.libraries.create("My Notes")
     app.remove_library(name)
     page = open_page("library", language, library=name)

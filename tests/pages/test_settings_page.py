@@ -219,7 +219,7 @@ def test_only_who_administers_sees_the_rules(open_page: Open, app: FakeApp, monk
     assert label("settings_prompts", "en") in words(open_page("settings"))
 
 
-def test_what_was_asked_to_be_remembered_is_listed_edited_and_forgotten(
+def test_notes_are_listed_edited_and_deleted(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rag.ui.settings.tabs.person_id", lambda: "ann")

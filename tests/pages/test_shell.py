@@ -87,7 +87,7 @@ def test_an_expected_failure_on_a_page_is_one_sentence(
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_while_the_database_is_away_the_conversation_stays_and_the_page_comes_back_by_itself(
+def test_page_recovers_after_a_database_outage(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
     app.add_sample_pages()
@@ -193,7 +193,7 @@ def test_whoever_may_not_enter_is_told_why(
     assert not page.chat_input
 
 
-def test_a_provider_that_says_nothing_of_an_address_is_named_in_the_refusal(
+def test_a_refusal_names_the_provider_that_gives_no_email_address(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims = {name: value for name, value in ANN.items() if name != "email_verified"}
@@ -267,7 +267,7 @@ def test_of_several_providers_each_has_its_button(
     assert [one.key for one in open_page("chat").button] == ["sign-in-google", "sign-in-okta"]
 
 
-def test_what_the_browser_brings_is_shown_and_what_the_tab_wrote_stays(open_page: Open, app: FakeApp) -> None:
+def test_a_navigation_link_keeps_the_conversation_and_back_leaves_it(open_page: Open, app: FakeApp) -> None:
     """Back leads to the page without the conversation; a navigation link, which names none, keeps it."""
     app.add_sample_pages()
     page = open_page("chat", "en")

@@ -87,7 +87,7 @@ def test_an_answer_that_is_missing_says_what_was_searched(
     assert f"{label('missing_searched', language)}] “lamp”" in words(page.run())
 
 
-def test_deep_mode_is_offered_with_a_chat_model_and_for_that_question_alone(open_page: Open, app: FakeApp) -> None:
+def test_deep_mode_is_offered_for_one_question_if_there_is_a_chat_model(open_page: Open, app: FakeApp) -> None:
     app.add_sample_pages()
     app.outcome = "not_in_pages"
     page = answered(open_page, "en")

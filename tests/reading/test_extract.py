@@ -235,7 +235,7 @@ class TestEmpty:
     def test_a_page_of_scripts_alone(self) -> None:
         assert cause("<body><div id='app'></div><script src='app.js'></script></body>") == "scripts_only"
 
-    def test_what_a_page_says_to_readers_without_scripts_is_there_to_be_judged(self) -> None:
+    def test_noscript_text_is_judged(self) -> None:
         with PageServer() as server:
             found = extract_html(server.reply("/scripts").body.decode(), URL)
         assert is_held(found) == "gate_scripts"

@@ -141,7 +141,7 @@ def test_closing_ends_the_process() -> None:
     parser.close()
 
 
-def test_closing_waits_neither_for_a_long_page_nor_for_those_behind_it() -> None:
+def test_closing_does_not_wait_for_pages_in_progress() -> None:
     with Parser(seconds=60.0) as parser, ThreadPoolExecutor(4) as pool:
         parser.parse(b"<p>One.</p>", "text/html", None, "x")
         process = parser.process_ids[0]

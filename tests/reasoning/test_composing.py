@@ -201,7 +201,7 @@ def _composed(way: Way, replies: list[str]) -> tuple[str, list[Request]]:
         return asyncio.run(read()), server.requests
 
 
-def test_a_draft_that_nothing_was_added_to_is_the_answer_as_it_was_written() -> None:
+def test_an_unchanged_draft_is_the_answer_verbatim() -> None:
     draft = "**In short:** it opened in 1932 [1].\n\n1. Bring a card [1].\n2. Pay -5 points [1]."
     text, _ = _composed("refine", [draft, "NOT_IN_PAGES"])
     assert text == draft

@@ -66,7 +66,7 @@ def test_what_a_page_says_of_the_thing_in_its_title_need_not_name_it_again(reaso
     assert "In June the company bought" in meadow and "In May" not in meadow
 
 
-def test_the_better_passage_is_quoted_first_where_the_words_tell_nothing(reasoner: ExtractiveReasoner) -> None:
+def test_the_better_passage_is_quoted_first_if_words_do_not_decide(reasoner: ExtractiveReasoner) -> None:
     near, far = (
         replace(passage(number, f"The {ship} left the port."), score=score)
         for number, ship, score in ((1, "ferry", 0.9), (2, "barge", 0.1))
@@ -127,7 +127,7 @@ def test_at_most_three_sentences_each_marked(reasoner: ExtractiveReasoner) -> No
     assert all(part.endswith("[1]") for part in parts)
 
 
-def test_nothing_is_said_when_the_passages_do_not_bear_on_the_question(reasoner: ExtractiveReasoner) -> None:
+def test_nothing_is_quoted_from_irrelevant_passages(reasoner: ExtractiveReasoner) -> None:
     assert answer(reasoner, "Who invented the zeppelin airship engine?") == ""
     assert answer(reasoner, "Anything?", []) == ""
 

@@ -58,7 +58,7 @@ def test_a_completed_follow_up_is_a_question_about_the_same(standalone: str, que
     assert is_valid_standalone(standalone, question, [*TALK, *chinese]) is counts
 
 
-def test_an_answer_in_the_place_of_a_completed_question_is_not_searched_for(runs: Runs) -> None:
+def test_an_answer_instead_of_a_completed_question_is_not_searched(runs: Runs) -> None:
     model = QueueModel(replies=["It is 24 kilometres wide.", ["Its crater is 24 kilometres wide. [1]"]])
     retriever = FakeRetriever()
     ask(runs, ChatReasoner(model), retriever, question=FOLLOW_UP, history=[HISTORY[0]])
@@ -120,7 +120,7 @@ def test_what_was_said_needs_no_search_and_is_labelled_so(runs: Runs) -> None:
     assert retriever.queries == [] and answer.model_calls == 1
 
 
-def test_a_long_conversation_without_a_model_to_summarise_it_keeps_its_questions(runs: Runs) -> None:
+def test_a_long_conversation_keeps_its_questions_without_a_model(runs: Runs) -> None:
     reasoner = ScriptedReasoner()
     history = [(one.question, one.answer) for one in LONG]
     answer, _ = ask(runs, reasoner, question="Quand le pont est-il ouvert ? Où est le pont ?", history=history)
@@ -187,7 +187,7 @@ def test_a_complete_question_stays_as_the_model_leaves_it(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("mode", ["fast", "deep"])
-def test_where_no_model_completes_it_the_search_takes_the_questions_before_in(runs: Runs, mode: str) -> None:
+def test_a_follow_up_without_a_model_is_searched_with_earlier_questions(runs: Runs, mode: str) -> None:
     reasoner = Completing(verdicts=[False])
     reasoner.reply = ModelError("chat_timeout")
     retriever = FakeRetriever()

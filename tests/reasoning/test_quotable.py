@@ -29,7 +29,7 @@ def test_commands_belong_together_and_to_what_leads_to_them() -> None:
     ]
 
 
-def test_a_sentence_before_code_stays_apart_where_it_does_not_lead_to_it() -> None:
+def test_a_sentence_before_code_is_separate_unless_it_introduces_it() -> None:
     assert written("It is fast.\n~~~sh\nmake all\n~~~") == [("It is fast.",), ("`make all`",)]
 
 
@@ -53,7 +53,7 @@ def test_code_without_words_or_end_is_no_trouble() -> None:
     assert written("") == []
 
 
-def test_rows_are_written_with_their_header_even_where_that_stands_in_another_passage() -> None:
+def test_table_rows_get_their_header_from_another_passage() -> None:
     table = "| Boat | 2021 | 2022 |\n|---|---|---|\n| Tern |  | 7 |\n| Auk | a\\|b | 8 |\n|  | 5 | 6 |"
     assert written(table)[2:] == [("Tern: 7 (2022)",), ("Auk: a|b (2021) · 8 (2022)",), ("5 (2021) · 6 (2022)",)]
     header = "| Boat | 2021 | 2022 |\n|---|---|---|"

@@ -24,7 +24,7 @@ def report(*parts: Part) -> list[str]:
     return asyncio.run(collect()).split("\n\n")
 
 
-def test_quotes_of_a_search_by_rules_stand_under_the_page_that_they_come_from() -> None:
+def test_quotes_are_listed_under_their_page() -> None:
     lines = report(Part(ERUPTED, (1,)), Part("1932 bridge opened", (3, 2)))
     assert lines[:2] == [f"## {ERUPTED}", "Mount Aso erupted in 1953. [1]"]
     assert lines[lines.index("The bridge was opened in 1932. [2]") - 1] == "## The harbour bridge"

@@ -43,7 +43,7 @@ def likely(question: str) -> float:
     return probability(features(question), "builtin", dense_voted=True)
 
 
-def test_a_question_that_a_sentence_answers_is_likelier_than_one_that_none_does() -> None:
+def test_an_answered_question_scores_higher_than_an_unanswered_one() -> None:
     assert likely("How often was the lamp wound?") > CAVEAT_THRESHOLD
     assert likely("Which zeppelin crossed the Atlantic first?") < likely("How often was the lamp wound?")
 
@@ -101,7 +101,7 @@ def _held(question: str, *texts: str) -> float:
     return estimate_answerable(list(map(passage, texts)), question, ENCODER, lambda terms: dict.fromkeys(terms, 3.0))
 
 
-def test_passages_found_for_another_question_are_judged_by_what_they_say() -> None:
+def test_passages_found_for_another_question_are_judged_by_their_text() -> None:
     """Their scores belong to the question that found them, and don't count."""
     assert _held("How often was the lamp wound?", BELL, LAMP) > 0.5 > _held("How often was the lamp wound?", BELL)
     assert _held("Which zeppelin crossed the Atlantic first?", BELL, LAMP) < 0.5

@@ -31,7 +31,7 @@ def test_older_words_count_less_and_a_words_largest_weight_counts() -> None:
     assert older[term("Aso")] == pytest.approx(0.5 * weights[term("Aso")])
 
 
-def test_the_more_a_question_says_itself_the_less_count_those_before_it() -> None:
+def test_earlier_questions_count_less_for_a_more_specific_question() -> None:
     short = term_weights("How wide?", ["Where is Aso?"], SPARSE)
     long = term_weights("How wide is the crater lake north of the Kirishima mountains?", ["Where is Aso?"], SPARSE)
     assert long[term("Aso")] < 0.6 * short[term("Aso")]
@@ -48,7 +48,7 @@ def test_what_lies_far_back_is_forgotten() -> None:
     assert len(before) == MAX_TURNS + 1 and term("Aso") not in term_weights("How?", before, SPARSE)
 
 
-def test_the_vector_leans_towards_the_question_before_unless_the_model_cannot_read_it() -> None:
+def test_the_query_vector_is_mixed_with_the_previous_question() -> None:
     model = HashedModel()
     alone, earlier = model.encode_query("How wide?"), model.encode_query("Where is Aso?")
     vector = dense_query("How wide?", ["Where is Aso?"], model, SPARSE)
@@ -62,7 +62,7 @@ def test_each_leg_is_divided_by_its_best() -> None:
     assert fused == pytest.approx({"a": 0.5 * 1.0 + 0.5 * 0.5, "b": 0.5 * 0.5 + 0.5 * 1.0})
 
 
-def test_a_missing_dense_score_is_the_lowest_found_and_a_missing_keyword_score_is_none() -> None:
+def test_missing_dense_and_keyword_scores() -> None:
     fused = fuse_by_score({"dense": {"a": 0.8, "b": 0.4}, "sparse": {"c": 10.0, "a": 5.0}}, dense_weight=0.5)
     assert fused["c"] == pytest.approx(0.5 * 0.5 + 0.5 * 1.0)
     assert fused["b"] == pytest.approx(0.5 * 0.5)

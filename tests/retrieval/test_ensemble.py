@@ -59,7 +59,7 @@ def test_likelihood_and_weight_decide(likely: tuple[float, float], weights: dict
     assert found.ms == {"search": 4.0} and {one.library for one in found.passages} <= {"one", "two"}
 
 
-def test_of_a_page_in_two_libraries_the_one_that_found_it_better_counts() -> None:
+def test_the_better_rank_counts_for_a_page_in_two_libraries() -> None:
     newer = replace(passage(1, TEA), id="newer")
     one, two = Given(0.4, passage(1, BRIDGE), passage(3, VOLCANO)), Given(0.8, newer)
     found = ensemble(one=one, two=two).search("What is tea?")

@@ -39,7 +39,7 @@ def test_every_candidate_appears_once(relevance: list[float], k: int) -> None:
     assert [p.place for p in picks if p.place is not None] == list(range(1, min(k, n) + 1))
 
 
-def test_similarity_is_cosine_where_there_are_vectors_and_overlap_elsewhere() -> None:
+def test_similarity_is_cosine_with_vectors_and_overlap_without() -> None:
     vectors = [np.array([1, 0], dtype=np.float32), np.array([0.6, 0.8], dtype=np.float32), None, None]
     terms = [frozenset({1, 2}), frozenset({9}), frozenset({2, 3}), frozenset({1, 2, 3})]
     similarity = pairwise_similarity(vectors, terms)

@@ -13,7 +13,7 @@ from rag.store.values import Filters
 from tests.store.support import DIMENSION, MODEL, draft
 
 
-def test_a_page_is_that_of_the_first_library_that_has_it_and_its_summary_lies_there(tmp_path: Path) -> None:
+def test_a_page_in_several_libraries_belongs_to_the_first(tmp_path: Path) -> None:
     with closing(EdgeClient(tmp_path / "qdrant")) as client, closing(Database(tmp_path / "app.sqlite3")) as database:
         one, two = (open_library(client, name, MODEL, DIMENSION) for name in ("one", "two"))
         both, own = draft("both").commit(one), draft("own").commit(two)

@@ -102,7 +102,7 @@ def test_idf_is_the_engines(small_library: Library, retriever: Retriever) -> Non
     assert idf[bridge] == pytest.approx(idf[water])
 
 
-def test_classic_hands_on_whole_passages_in_the_order_that_langchain_chose(
+def test_the_classic_strategy_returns_whole_passages_in_langchains_order(
     retriever: Retriever, small_library: Library, model: HashedModel
 ) -> None:
     question = "When was the harbour bridge opened?"

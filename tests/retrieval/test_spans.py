@@ -46,7 +46,7 @@ def test_passages_without_a_score_are_chosen_from_by_their_words() -> None:
     assert found == ["Its lamp burned whale oil."]
 
 
-def test_what_other_words_of_the_question_say_goes_before_the_same_once_more() -> None:
+def test_sentences_with_new_words_of_the_question_come_before_repetitions() -> None:
     pages = [whole("A toll was asked.", "a"), whole("The toll is high.", "b"), whole("Gulls nest here.", "c")]
     assert "Gulls nest here." in texts(pages, "toll gulls", budget=30)
 

@@ -130,7 +130,7 @@ def test_a_conversation_is_kept_and_what_is_asked_without_one_is_not(runs: Runs)
     assert _ask(runs, "Third.").text == "Third."
 
 
-def test_a_run_that_breaks_off_at_once_ends_with_nothing_of_the_turn_before(runs: Runs, modes: dict[str, Mode]) -> None:
+def test_a_run_that_fails_at_once_contains_nothing_of_the_previous_turn(runs: Runs, modes: dict[str, Mode]) -> None:
     _ask(runs, "First.", thread="one")
 
     async def interruption(state: State) -> State:

@@ -145,9 +145,7 @@ class _Buggy(ScriptedReasoner):
         raise ZeroDivisionError(passages[0].text)
 
 
-def test_a_bug_is_a_failed_answer_and_its_message_stays_out_of_the_log(
-    runs: Runs, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_bug_fails_the_answer_and_its_message_is_not_logged(runs: Runs, caplog: pytest.LogCaptureFixture) -> None:
     answer, _ = ask(runs, _Buggy())
     assert answer.outcome == "failed"
     assert answer.notice and answer.notice.code == "run_failed"
@@ -157,7 +155,7 @@ def test_a_bug_is_a_failed_answer_and_its_message_stays_out_of_the_log(
     assert ask(runs, ScriptedReasoner())[0].outcome == "answered"
 
 
-def test_what_follows_an_answer_runs_before_wait_returns_and_cannot_break_it(runs: Runs) -> None:
+def test_hooks_run_before_wait_returns_and_cannot_break_the_answer(runs: Runs) -> None:
     kept: list[Answer] = []
 
     def save(answer: Answer) -> None:

@@ -105,7 +105,7 @@ def _spans(count: int, start: float = 0.0) -> list[Span]:
     return spans
 
 
-def test_they_come_back_to_their_owner_and_go_with_the_conversation(database: Database) -> None:
+def test_spans_belong_to_their_owner_and_are_deleted_with_the_conversation(database: Database) -> None:
     turn_id = database.conversations.begin_turn("c1", "main", "li", "q")
     database.spans.save(turn_id, _spans(1))
     spans = _spans(2)

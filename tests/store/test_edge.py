@@ -276,9 +276,7 @@ def test_a_damaged_collection_says_where(folder: Path) -> None:
         open_edge(folder)
 
 
-def test_a_disk_that_is_almost_full_stops_writes_before_the_engine_does(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writes_stop_before_the_disk_is_full(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     stored, other = draft("a").commit(library), draft("b").commit(library)
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1 << 40, 1 << 40, 30 << 20))
@@ -291,7 +289,7 @@ def test_a_disk_that_is_almost_full_stops_writes_before_the_engine_does(
         library.remove([other.url_hash])
 
 
-def test_a_client_that_nobody_closes_makes_no_noise_and_loses_nothing(tmp_path: Path) -> None:
+def test_an_unclosed_client_is_silent_and_loses_nothing(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from tests.store.support import draft, open_edge;"
         "client, library = open_edge(Path(sys.argv[1])); draft('a').commit(library)"
@@ -339,9 +337,7 @@ def test_a_copy_keeps_holes_and_content(tmp_path: Path) -> None:
     assert (tmp_path / "copy").stat().st_blocks <= source.stat().st_blocks + 16
 
 
-def test_reading_ahead_leaves_what_is_read_later_and_what_cannot_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_ahead_skips_unneeded_and_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("segments/a/vector_index-dense/links.bin", "segments/a/payload_storage/page_0.dat", "wal/open-1"):
         path = tmp_path / name
         path.parent.mkdir(parents=True)

@@ -87,9 +87,7 @@ def test_writes_between_copy_and_swap_are_replayed_in_order(filled: EdgeClient) 
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_a_copy_is_on_the_disk_before_it_takes_the_place_of_the_shard(
-    filled: EdgeClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_is_synced_before_it_replaces_the_shard(filled: EdgeClient, monkeypatch: pytest.MonkeyPatch) -> None:
     shard = filled.backend.shard("c")
     copy, points = shard.start_copy()
     add(filled, POINTS, POINTS + 10)

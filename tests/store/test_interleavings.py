@@ -114,7 +114,7 @@ def interleave(shared: SharedLibrary, texts: list[Draft], one: Change, other: Ch
 
 
 @pytest.mark.parametrize("stored", [(), (0,), (1,)], ids=["new", "there", "back to a text of before"])
-def test_two_commits_of_one_page_wherever_they_meet(shared: SharedLibrary, stored: tuple[int, ...]) -> None:
+def test_two_interleaved_commits_of_a_page(shared: SharedLibrary, stored: tuple[int, ...]) -> None:
     one, other = CHANGES["text 1"], CHANGES["text 2"]
     for at, then in product(range(1, shared.calls(one, *stored)), range(shared.calls(other, *stored))):
         texts = shared.page(*stored)
@@ -123,7 +123,7 @@ def test_two_commits_of_one_page_wherever_they_meet(shared: SharedLibrary, store
 
 
 @pytest.mark.parametrize("other", ["removal", "left out", "state", "sweep"])
-def test_a_commit_and_another_change_wherever_they_meet(shared: SharedLibrary, other: str) -> None:
+def test_a_commit_interleaved_with_another_change(shared: SharedLibrary, other: str) -> None:
     one = CHANGES["text 1"]
     for at in range(1, shared.calls(one, 0)):
         for then in (0, 1, 2, 3, 4):
@@ -132,7 +132,7 @@ def test_a_commit_and_another_change_wherever_they_meet(shared: SharedLibrary, o
             assert shared.check(texts, {None, 1} if other == "removal" else {1}) is not None or other == "removal"
 
 
-def test_a_writer_that_ends_anywhere_leaves_nothing_half_done(shared: SharedLibrary) -> None:
+def test_a_writer_that_crashes_anywhere_leaves_nothing_half_done(shared: SharedLibrary) -> None:
     for name, at in product(("text 1", "removal", "left out"), range(1, 10)):
         texts = shared.page(0)
         writer = Writer(stepped(shared.first), lambda name=name, texts=texts: CHANGES[name](shared.first, texts))  # type: ignore[misc]
@@ -144,7 +144,7 @@ def test_a_writer_that_ends_anywhere_leaves_nothing_half_done(shared: SharedLibr
         assert shared.check(texts, {2}) == 2
 
 
-def test_what_is_delivered_late_or_twice_changes_nothing(shared: SharedLibrary) -> None:
+def test_late_and_repeated_writes_change_nothing(shared: SharedLibrary) -> None:
     for name in ("text 1", "removal", "left out"):
         texts = shared.page(0)
         log = stepped(shared.first).log
@@ -158,7 +158,7 @@ def test_what_is_delivered_late_or_twice_changes_nothing(shared: SharedLibrary) 
             shared.check_clean()
 
 
-def test_an_answer_that_is_lost_is_asked_for_again(shared: SharedLibrary) -> None:
+def test_a_lost_response_is_requested_again(shared: SharedLibrary) -> None:
     """A compare-and-set that may have happened, or may still happen, is repeated unchanged."""
     for applied in (True, False):
         texts = shared.page(0)
@@ -176,7 +176,7 @@ def test_an_answer_that_is_lost_is_asked_for_again(shared: SharedLibrary) -> Non
         assert shared.check(texts, {1}) == 1
 
 
-def test_who_loses_a_race_with_the_same_text_finds_it_unchanged(shared: SharedLibrary) -> None:
+def test_the_loser_of_a_race_with_the_same_text_finds_it_unchanged(shared: SharedLibrary) -> None:
     texts = shared.page(0)
     given = texts[1]
     drafts = [shared.first.draft(given.page, given.new)]
@@ -188,7 +188,7 @@ def test_who_loses_a_race_with_the_same_text_finds_it_unchanged(shared: SharedLi
     assert [(one.written, one.page.generation) for one in stands] == [(False, stored.generation)]
 
 
-def test_a_library_that_two_processes_make_at_once_is_one(shared: SharedLibrary) -> None:
+def test_two_processes_that_create_a_library_at_once_share_it(shared: SharedLibrary) -> None:
     def make(name: str) -> Any:
         return lambda library: open_library(library.client, name, MODEL, DIMENSION)
 
@@ -202,7 +202,7 @@ def test_a_library_that_two_processes_make_at_once_is_one(shared: SharedLibrary)
         assert make(f"n{at}")(shared.reader).page_count() == 1
 
 
-def test_a_library_that_is_restored_is_left_to_whoever_does_it_while_he_lives(shared: SharedLibrary) -> None:
+def test_a_library_is_restored_by_one_process_at_a_time(shared: SharedLibrary) -> None:
     info = LibraryInfo("restored", MODEL, DIMENSION)
     with pytest.raises(StoreError, match="is restoring"), open_import(shared.first.client, info) as (first, alive):
         draft("a").commit(first)
@@ -217,7 +217,7 @@ def test_a_library_that_is_restored_is_left_to_whoever_does_it_while_he_lives(sh
     assert [page.title for page in other.pages()] == ["Page b"]
 
 
-def test_a_page_whose_chunks_are_gone_is_found_and_repaired_by_its_next_import(shared: SharedLibrary) -> None:
+def test_a_page_without_chunks_is_repaired_by_its_next_import(shared: SharedLibrary) -> None:
     texts, well = shared.page(0), shared.page(1)
     key = texts[0].page.url_hash
     gone = models.Filter(
@@ -236,7 +236,7 @@ def test_a_page_whose_chunks_are_gone_is_found_and_repaired_by_its_next_import(s
     assert (shared.check(texts, {0}), shared.check(well, {1})) == (0, 1)
 
 
-def test_chunks_that_are_of_no_page_are_found(shared: SharedLibrary) -> None:
+def test_orphaned_chunks_are_found(shared: SharedLibrary) -> None:
     texts = shared.page(0)
     log = stepped(shared.first).log
     log.clear()

@@ -115,7 +115,7 @@ def test_what_is_written_meanwhile_comes_along(library: Library) -> None:
     assert after.audit(deep=True).incomplete == 0
 
 
-def test_whoever_has_the_library_of_before_writes_nothing_into_the_wrong_set(library: Library) -> None:
+def test_a_process_with_a_stale_library_does_not_write_into_its_successor(library: Library) -> None:
     draft("a").commit(library)
     moved(library)
     writes = (

@@ -40,7 +40,7 @@ def fill(folder: Path) -> None:
     database.close()
 
 
-def test_what_was_open_is_shut_and_what_comes_is_shut_from_the_start(tmp_path: Path) -> None:
+def test_existing_and_new_files_are_private(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir(mode=0o755)
     fill(folder)

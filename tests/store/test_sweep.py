@@ -165,7 +165,7 @@ def test_a_sweep_leaves_alone_what_another_process_may_be_writing(
     assert library.client.count(library.chunks_collection).count == 0
 
 
-def test_a_sweep_leaves_alone_a_version_whose_commit_another_process_may_be_making(
+def test_a_sweep_keeps_versions_that_another_process_may_be_committing(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = draft("a"), draft("a", version=1)

@@ -297,7 +297,7 @@ def test_the_sentence_names_the_address_that_no_page_can_have(archive: Path, cli
         import_library(client, rebuilt(archive, change_rows("pages", url="http://[::1/x")), "copy")
 
 
-def test_a_file_keeps_its_address_and_aliases_that_are_none_are_left_out(archive: Path, client: EdgeClient) -> None:
+def test_a_file_keeps_its_address_and_invalid_aliases_are_dropped(archive: Path, client: EdgeClient) -> None:
     aliases = ["https://old.example/x", "http://[::1/x", "javascript:alert(1)", "\u202e", "x" * 5000]
     changes = change_rows("pages", source="file", url="file:///a%20b.md?2", aliases=aliases, claim="http://[")
     import_library(client, rebuilt(archive, changes), "copy")

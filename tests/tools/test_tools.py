@@ -164,7 +164,7 @@ def test_the_headings_of_the_page_that_is_named() -> None:
         run("outline", "the outline please")
 
 
-def test_what_searches_find_are_passages_and_the_web_is_searched_only_where_it_is_set_up() -> None:
+def test_the_web_is_searched_only_if_configured() -> None:
     found = TOOLS["retrieve"].run("tea", RESOURCES)
     assert found.text == "1 passage: Page 1" and found.passages == [passage(1, TEA)]
     with pytest.raises(ToolError, match="SEARXNG_URL"):

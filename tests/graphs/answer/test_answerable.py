@@ -30,7 +30,7 @@ def run(runs: Runs, answerable: float, mode: RunMode = "fast", *, relevant: bool
     return answer
 
 
-def test_without_a_model_fast_refuses_what_is_unlikely_and_shows_the_nearest_passages(runs: Runs) -> None:
+def test_fast_mode_without_a_model_refuses_unlikely_questions(runs: Runs) -> None:
     answer, _ = ask(runs, ScriptedReasoner(kind="extractive"), Judging(answerable=UNLIKELY))
     assert (answer.outcome, answer.text) == ("not_in_pages", "")
     assert answer.passages

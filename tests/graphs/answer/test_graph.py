@@ -161,7 +161,7 @@ def test_a_real_question_is_looked_up_whatever_the_model_believes(runs: Runs, qu
     assert answer.steps[1].detail["decision"] == "search" and not reasoner.count("decide")
 
 
-def test_after_a_rewrite_the_agent_searches_and_cannot_talk_its_way_out(runs: Runs) -> None:
+def test_the_agent_must_search_after_a_rewrite(runs: Runs) -> None:
     retriever = FakeRetriever()
     chatter = AIMessage("Hello!")
     reasoner = ScriptedReasoner(decisions=[make_call([QUESTION]), chatter], verdicts=[False])
@@ -289,7 +289,7 @@ def test_where_there_is_nothing_to_quote_the_passages_are_shown(runs: Runs, mode
 
 
 @pytest.mark.parametrize(("name", "missing"), [("Fuji", "Fuji"), ("Aso", "")])
-def test_quotes_near_which_what_is_asked_about_is_not_named_have_a_caveat(runs: Runs, name: str, missing: str) -> None:
+def test_quotes_that_do_not_mention_the_subject_have_a_caveat(runs: Runs, name: str, missing: str) -> None:
     answer, _ = ask(runs, QUOTER, question=f"When did {name} erupt and how wide is the crater?", quoter=QUOTER)
     assert answer.text
     assert answer.outcome == ("caveat" if missing else "answered")

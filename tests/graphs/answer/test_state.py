@@ -105,7 +105,7 @@ def test_so_it_is_over_several_questions(ask: Any) -> None:
     assert find_earlier_questions(third.steps) == [FIRST, FOLLOW_UP]
 
 
-def test_without_a_model_long_answers_are_shortened_and_no_question_is_forgotten() -> None:
+def test_long_answers_are_shortened_without_a_model_but_questions_are_kept() -> None:
     long = "It is 324 metres tall. " + "It has been painted many times since. " * 300
     messages = messages_of([Exchange(f"Question {place}?", long) for place in range(4)])
     for place, message in enumerate(messages):
@@ -127,7 +127,7 @@ def test_a_long_answer_does_not_hide_the_first_question(ask: Any) -> None:
 
 
 @pytest.mark.parametrize("more", ["go on", "Where does this come from?", "还有更多吗"])
-def test_a_follow_up_without_a_subject_asks_the_question_before_again_for_other_passages(ask: Any, more: str) -> None:
+def test_a_follow_up_without_a_subject_repeats_the_previous_question_for_other_passages(ask: Any, more: str) -> None:
     talk, _ = ask(FIRST, True, [["It is tall [1]."]])
     ask(FOLLOW_UP, True, [["Mount Aso erupted in 1953. [1]\n\nIt is tall. [2]"]], talk)
     _, answer = ask(more, [passage(1), passage(2, BRIDGE)], [["It was opened in 1932 [1]."]], talk, kind="extractive")

@@ -57,9 +57,7 @@ STEPS = [("enter", 1), *((node, times) for node in ("pick", "search", "judge", "
 
 
 @pytest.mark.parametrize(("node", "times"), STEPS)
-def test_killed_at_any_step_it_comes_to_the_same_tree(
-    tmp_path: Path, server: ChatServer, node: str, times: int
-) -> None:
+def test_a_tree_killed_at_any_step_ends_the_same(tmp_path: Path, server: ChatServer, node: str, times: int) -> None:
     (turn_id,) = run_and_kill(run_until, tmp_path, server.base_url, node, times)
     process = Process(tmp_path, server.base_url)
     try:
@@ -77,7 +75,7 @@ def branch_of(answer: Answer, node: str, **change: Any) -> Mapping[str, Any]:
     return {"checkpoint": answer.trail["checkpoint"], "node": node, **change}
 
 
-def test_a_verdict_that_a_person_overrules_makes_a_branch_beside_the_first(
+def test_an_overruled_verdict_starts_a_branch_and_keeps_the_original(
     tmp_path: Path, server: ChatServer, process: Process
 ) -> None:
     conversation, first = process.ask()
@@ -104,14 +102,14 @@ def test_a_verdict_that_a_person_overrules_makes_a_branch_beside_the_first(
     assert tree_of(fourth) == tree_of(first)
 
 
-def test_a_tree_that_is_no_longer_kept_says_so(process: Process) -> None:
+def test_a_missing_tree_fails_with_a_message(process: Process) -> None:
     conversation, first = process.ask()
     gone = {**branch_of(first, "n1"), "checkpoint": "1f000000-0000-6000-8000-000000000000"}
     _, answer = process.ask(conversation=conversation, branch=gone)
     assert answer.outcome == "failed" and answer.notice and answer.notice.code == "tree_unknown"
 
 
-def test_another_question_and_passages_left_out_change_what_is_below(process: Process) -> None:
+def test_an_edited_question_and_excluded_passages_change_the_subtree(process: Process) -> None:
     conversation, first = process.ask()
     _, asked = process.ask(conversation=conversation, branch=branch_of(first, "n2", question=FOUNDED))
     assert [(row["node"], row["question"]) for row in asked.trail["tree"]] == [
@@ -123,7 +121,7 @@ def test_another_question_and_passages_left_out_change_what_is_below(process: Pr
     assert [row["passage"] for row in without.trail["tree"]] == ["p4"]
 
 
-def test_what_was_cut_off_or_linked_below_is_asked_again() -> None:
+def test_interrupted_and_linked_nodes_are_asked_again() -> None:
     def node(own: str, parent: str, status: Any, same_as: str = "") -> NodeRecord:
         shape: NodeRecord = {"id": own, "parent": parent, "passage": "p", "question": own, "depth": 1, "worth": 1.0}
         return {**shape, "status": status, "same_as": same_as, "judgements": []}

@@ -119,7 +119,7 @@ def test_a_verdict_without_its_quote_in_the_passage_keeps_no_quote(runs: Runs, r
     assert {row["quote"] for row in answer.trail["tree"]} == {""}
 
 
-def test_what_an_ancestor_asks_is_refused_and_what_another_asks_is_linked(runs: Runs, retriever: FakeRetriever) -> None:
+def test_questions_of_ancestors_are_refused_and_duplicates_are_linked(runs: Runs, retriever: FakeRetriever) -> None:
     first, second = "Who directed Grey Harbour?", "Where does Vale lie?"
 
     def each_other(question: str, _: str, text: str) -> Any:

@@ -54,7 +54,7 @@ async def test_twenty_parallel_branches_lose_nothing() -> None:
         assert len(find_answers(state["nodes"])["n1"]) == BRANCHES * (1 + BRANCHES)
 
 
-def test_the_uppermost_levels_come_first_unless_another_promises_more() -> None:
+def test_next_nodes_are_chosen_by_level_or_by_promise() -> None:
     def node(own: str, parent: str, depth: int, worth: float, status: Any = "open") -> NodeRecord:
         shape: NodeRecord = {"id": own, "parent": parent, "passage": "p", "question": own, "depth": depth}
         return {**shape, "worth": worth, "status": status, "judgements": []}

@@ -242,7 +242,7 @@ def test_a_stopped_run_keeps_what_it_found(runs: Runs, retriever: FakeRetriever)
     assert answer.citations and len(answer.trail["ledger"]) == 2
 
 
-def test_a_stopped_report_stays_as_it_was_written_up_to_its_last_sentence(runs: Runs, retriever: FakeRetriever) -> None:
+def test_a_stopped_report_is_kept_up_to_its_last_complete_sentence(runs: Runs, retriever: FakeRetriever) -> None:
     begun = "Mount Aso erupted in 1953, as people near it recall [1].\n\n## Later\n\nThe crater was then"
     pieces = [f"{part} " for part in begun.split(" ")]  # doubled, since a stream that hangs ends halfway
     model = ResearchModel(report=Reply(parts=[*pieces, *pieces], pause=0.01, fault="hang"))
@@ -372,9 +372,7 @@ def test_a_search_can_be_confined_to_headings_of_what_was_found(runs: Runs, retr
     assert [one["sections"] for one in retriever.options if "sections" in one] == [["Part 1"]]
 
 
-def test_a_model_that_does_not_answer_in_time_is_left_and_the_report_comes(
-    runs: Runs, retriever: FakeRetriever
-) -> None:
+def test_a_report_is_written_without_a_model_that_times_out(runs: Runs, retriever: FakeRetriever) -> None:
     """Searching gets three quarters of the user's time limit; the rules do the rest."""
     model = ResearchModel(replies={"ReadReply": Reply("{}", fault="hang")})
     answer = research(runs, model, retriever, options=RunOptions(seconds=8.0))
@@ -383,7 +381,7 @@ def test_a_model_that_does_not_answer_in_time_is_left_and_the_report_comes(
     assert answer.text == "Mount Aso erupted in 1953.[1] The bridge was opened in 1932.[2]"
 
 
-def test_a_service_that_is_too_busy_costs_the_model_and_not_the_report(runs: Runs, retriever: FakeRetriever) -> None:
+def test_a_busy_service_costs_the_model_but_not_the_report(runs: Runs, retriever: FakeRetriever) -> None:
     model = ResearchModel(replies={"QueryReply": Reply("slow down", status=429, headers={"retry-after": "0"})})
     answer = research(runs, model, retriever, retried=2 * 2)
     assert steps_of(answer) == [(FIRST, "done"), (SECOND, "done")]

@@ -49,9 +49,7 @@ def run_until(folder: Path, base_url: str, node: str, times: int) -> list[str]:
 
 
 @pytest.mark.parametrize(("node", "times"), [(node, 1) for node in FINISHED[:-1]] + [("step", 2), ("dispatch", 2)])
-def test_killed_at_any_step_it_comes_to_the_same_report(
-    tmp_path: Path, server: ChatServer, node: str, times: int
-) -> None:
+def test_a_report_killed_at_any_step_ends_the_same(tmp_path: Path, server: ChatServer, node: str, times: int) -> None:
     turn_id, *searched = run_and_kill(run_until, tmp_path, server.base_url, node, times)
     process = make_process(tmp_path, server.base_url)
     try:

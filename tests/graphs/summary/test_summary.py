@@ -234,7 +234,7 @@ def test_of_ten_large_sections_nearly_all_are_told(runs: Runs) -> None:
     assert "50 more are not included" in say(again.notice, "en") and "50 节" in say(again.notice, "zh")
 
 
-def test_notes_are_taken_side_by_side_and_what_is_not_borne_out_is_left_out(runs: Runs) -> None:
+def test_notes_are_taken_in_parallel_and_unsupported_ones_are_dropped(runs: Runs) -> None:
     """The model invents a sentence and skips all parts but one: sentences of the pages stand in for the others."""
 
     def invents(request: Request) -> Reply | str:
@@ -256,7 +256,7 @@ def test_notes_are_taken_side_by_side_and_what_is_not_borne_out_is_left_out(runs
     assert answer.notice and answer.notice.code == "summary_struck"
 
 
-def test_a_page_that_is_too_long_is_read_as_far_as_calls_go_and_says_so(runs: Runs) -> None:
+def test_a_long_page_is_summarised_as_far_as_the_call_limit_allows(runs: Runs) -> None:
     texts = [f"## Part {n}\n\n" + f"Rule {n} says what holds in case {n}. " * 80 for n in range(60)]
     with model() as (reasoner, _):
         answer = ask(

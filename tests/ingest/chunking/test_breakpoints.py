@@ -19,7 +19,7 @@ def test_it_cuts_where_the_subject_changes() -> None:
     assert first.text.count("tea. ") >= 7
 
 
-def test_cuts_are_those_of_semantic_chunker_where_the_maximum_leaves_them() -> None:
+def test_breakpoints_equal_those_of_semantic_chunker_within_the_maximum() -> None:
     """The library's split_text gets the same sentences and vectors, and no chunk of the page exceeds the maximum."""
     from langchain_experimental.text_splitter import SemanticChunker
 

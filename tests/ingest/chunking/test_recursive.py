@@ -38,7 +38,7 @@ def test_a_question_stays_with_its_answer(chunker: type[RecursiveChunker | Fixed
     assert not any(chunk.text.rstrip().endswith("?") for chunk in chunks)
 
 
-def test_headings_that_do_not_fit_with_what_follows_do_not_exceed_the_maximum() -> None:
+def test_headings_that_do_not_fit_do_not_exceed_the_maximum() -> None:
     text = "\n\n".join(f"## A heading that is rather long, number {n}" for n in range(60)) + "\n\nText."
     pieces = list(bind_headings(split_units(text, 200), 200))
     assert all(weigh(text[piece[0].start : piece[-1].end]) <= 200 for piece in pieces)

@@ -127,7 +127,7 @@ def test_a_page_that_was_in_before_the_kill_counts_as_added(
     assert page_server.count("/article") == 1
 
 
-def test_a_page_that_gave_way_is_gone_when_a_kill_came_before_its_removal(
+def test_a_superseded_page_is_removed_even_after_a_kill(
     make_jobs: MakeJobs,
     ingestor: Ingestor,
     database: Database,

@@ -30,9 +30,7 @@ def outcomes(job: JobView, site: SiteServer) -> dict[str, str]:
     return found
 
 
-def test_a_crawl_finds_every_page_and_tells_what_became_of_each(
-    jobs: Jobs, site: SiteServer, ingestor: Ingestor
-) -> None:
+def test_a_crawl_finds_every_page_and_reports_its_outcome(jobs: Jobs, site: SiteServer, ingestor: Ingestor) -> None:
     job_id = jobs.submit_site(site.url("/"), "crawl", library="main", max_depth=12, max_pages=500)
     job = wait_for_job(jobs, job_id)
     assert (job.kind, job.title, job.discovery) == ("crawl", site.url("/"), "done")
@@ -52,7 +50,7 @@ def site_copy(site: SiteServer, path: str) -> bool:
     return path in [answer.headers.get("Location") for old in site.expected if (answer := site.answer(old))]
 
 
-def test_a_crawl_keeps_to_its_depth_and_number(jobs: Jobs, site: SiteServer) -> None:
+def test_a_crawl_respects_its_limits(jobs: Jobs, site: SiteServer) -> None:
     shallow = wait_for_job(jobs, jobs.submit_site(site.url("/"), "crawl", library="main", max_depth=1))
     assert {item.depth for item in shallow.items} == {0, 1}
     few = wait_for_job(jobs, jobs.submit_site(site.url("/"), "crawl", library="other", max_depth=9, max_pages=7))
@@ -195,7 +193,7 @@ def test_without_a_network_no_page_counts_as_gone(
 
 
 @pytest.mark.parametrize("lost", [0, 3])
-def test_a_site_that_does_not_answer_while_others_do_is_gone_in_the_end(
+def test_pages_of_an_unreachable_site_are_gone_in_the_end(
     jobs: Jobs, page_server: PageServer, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch, lost: int
 ) -> None:
     """It doesn't matter whether its page is checked first or last."""

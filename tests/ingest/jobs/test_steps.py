@@ -122,7 +122,7 @@ def test_what_a_stopped_import_had_not_looked_into_is_said(make_jobs: MakeJobs, 
     assert outcomes(jobs, job_id) == {"a.jsonl": "skipped cancelled", "b.md": "skipped cancelled"}
 
 
-def test_a_library_that_cannot_be_opened_keeps_the_files_for_another_try(
+def test_files_are_kept_for_a_retry_if_the_library_cannot_be_opened(
     make_jobs: MakeJobs, database: Database, ingestor: Ingestor
 ) -> None:
     fails = [True]

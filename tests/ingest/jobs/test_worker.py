@@ -116,7 +116,7 @@ class Silence:
         return self._read(source, *args, **options)
 
 
-def test_a_host_that_keeps_silent_is_left_alone_and_its_pages_can_be_tried_again(
+def test_pages_of_an_unresponsive_host_can_be_retried(
     jobs: Jobs, ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silence = Silence(ingestor, monkeypatch)

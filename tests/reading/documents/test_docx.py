@@ -57,7 +57,7 @@ def test_tables_with_merged_cells() -> None:
     )
 
 
-def test_what_a_reader_does_not_see_goes_and_what_was_inserted_stays() -> None:
+def test_deleted_text_is_dropped_and_inserted_text_kept() -> None:
     document = docx.Document()
     paragraph = document.add_paragraph("Seen")
     paragraph.add_run(" hidden").font.hidden = True

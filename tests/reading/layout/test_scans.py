@@ -43,7 +43,7 @@ def test_lines_that_are_guessed_go_and_unsure_ones_are_marked() -> None:
     assert signals == ("ocr", "ocr_low")
 
 
-def test_columns_whose_lines_are_not_level_are_read_one_after_the_other() -> None:
+def test_columns_with_uneven_lines_are_read_one_after_the_other() -> None:
     left = [(f"left line {n} of the log of the light", 50, 700 - 14 * n, 0.99) for n in range(6)]
     right = [(f"right line {n} of the list of boats", 330, 693 - 14 * n, 0.99) for n in range(6)]
     both = [line for pair in zip(left, right, strict=True) for line in pair]

@@ -4,7 +4,7 @@ from rag.store.sql.conversation_table import Conversation
 from rag.ui.chat.conversations import group_of
 
 
-def test_conversations_stand_under_the_day_they_went_on_and_pinned_ones_above() -> None:
+def test_conversations_are_listed_by_day_with_pinned_ones_first() -> None:
     today = date(2026, 3, 1)
     days = {
         "2026-03-01": "today",

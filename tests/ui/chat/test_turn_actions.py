@@ -6,7 +6,7 @@ from rag.ui.chat.turn_actions import followup_line
 FOLLOWED = (Step("enter", 1.0, {}), Step("condense", 1.0, {"before": ["Where is Aso?", "When did *it* erupt?"]}))
 
 
-def test_what_was_searched_for_is_shown_where_it_is_not_the_question_alone() -> None:
+def test_the_search_query_is_shown_if_it_differs_from_the_question() -> None:
     assert followup_line("How wide?", "", (), "en") == followup_line("How wide?", "How wide?", (), "en") == ""
     assert "How wide is Aso?" in followup_line("How wide?", "How wide is Aso?", (), "en")
     line = followup_line("How wide?", "", FOLLOWED, "zh")

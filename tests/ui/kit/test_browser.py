@@ -20,7 +20,7 @@ def served(address: str = "http://localhost") -> TestClient:
     return TestClient(app, base_url=address)
 
 
-def test_a_page_gives_the_browser_an_id_of_its_own_that_scripts_cannot_read() -> None:
+def test_the_browser_id_is_a_cookie_that_scripts_cannot_read() -> None:
     first, second = (served().get("/", headers=PAGE) for _ in range(2))
     cookie = first.headers["set-cookie"]
     assert re.fullmatch(rf"{COOKIE}=[\w-]{{43}}; Path=/; HttpOnly; SameSite=Lax", cookie)

@@ -117,7 +117,7 @@ def shown(ingestor: Ingestor, *passages: Passage) -> list[str]:
     return [one.text for one in found.passages]
 
 
-def test_a_passage_that_was_merged_with_its_neighbour_comes_back_whole(ingestor: Ingestor) -> None:
+def test_a_merged_passage_is_restored(ingestor: Ingestor) -> None:
     first, second, third, *_ = take_in(ingestor, TEXT)
     merged = replace(first, end=second.end)
     page = ingestor.library.page(first.url_hash)

@@ -42,7 +42,7 @@ def asked(body: bytes, kind: str, path: str = "/", accepts: bytes = b"gzip", sta
     return dict(sent[0]["headers"]), b"".join(one["body"] for one in sent[1:]), dict(asked_with)
 
 
-def test_a_page_carries_style_and_script_after_all_else_and_is_never_an_older_one() -> None:
+def test_a_page_contains_style_and_script_and_has_no_etag() -> None:
     headers, body, asked_with = asked(PAGE, "text/html; charset=utf-8", "/search", accepts=b"")
     assert b'<link rel="manifest" href="./manifest.webmanifest"><link rel="modulepreload"' in body
     assert body.partition(b"</head>")[2].startswith(b"<body><div id=root></div><style>/* Frame */")
@@ -52,7 +52,7 @@ def test_a_page_carries_style_and_script_after_all_else_and_is_never_an_older_on
     assert headers[b"content-length"] == str(len(body)).encode()
 
 
-def test_a_page_asks_at_once_for_the_scripts_of_its_elements_and_for_nothing_twice() -> None:
+def test_a_page_preloads_its_scripts_and_requests_nothing_twice() -> None:
     names = re.findall(
         rb'rel="modulepreload" crossorigin href="./static/js/([^"]+)"', asked(PAGE, "text/html", accepts=b"")[1]
     )
@@ -65,7 +65,7 @@ def test_a_page_asks_at_once_for_the_scripts_of_its_elements_and_for_nothing_twi
     assert asked(given, "text/html", accepts=b"")[1].count(names[0]) == 1
 
 
-def test_scripts_are_packed_for_who_takes_them_so_and_stay_as_they_were() -> None:
+def test_scripts_are_compressed_for_clients_that_accept_it() -> None:
     script = b"const a = 1;" * 200
     headers, body, asked_with = asked(script, "text/javascript; charset=utf-8", "/static/js/a.js")
     assert gzip.decompress(body) == script

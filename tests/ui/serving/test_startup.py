@@ -87,7 +87,7 @@ async def test_nothing_is_begun_for_a_tab_that_is_gone(begun: list[RerunData]) -
     assert not begun
 
 
-def test_the_patches_are_looked_at_again_with_each_version_of_streamlit() -> None:
+def test_patches_are_reviewed_for_each_version_of_streamlit() -> None:
     """After an upgrade, check the patches and page.js's dialogs, then update PATCHED_STREAMLIT."""
     assert streamlit.__version__ == PATCHED_STREAMLIT
 
