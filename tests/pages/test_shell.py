@@ -95,7 +95,7 @@ def test_page_recovers_after_a_database_outage(
     question, quotes = ASKED[language]
     page.chat_input[0].set_value(question).run()
     page.run()
-    app.outage = Notice("store_away", {"since": "12:03", "url": "http://db"})
+    app.outage_notice = Notice("store_away", {"since": "12:03", "url": "http://db"})
 
     def fail(*_: object, **__: object) -> None:
         raise StoreUnavailableError("store_away", since="12:03", url="http://db")
@@ -107,13 +107,13 @@ def test_page_recovers_after_a_database_outage(
         page.run()
         assert not page.exception
         shown = words(page)
-        assert say(app.outage, language) in shown
+        assert say(app.outage_notice, language) in shown
         assert label("in_use_away", language) in shown
         assert question in shown
         assert quotes[0] in shown
         page.chat_input[0].set_value("And then?").run()
         assert page.chat_input[0].value == "And then?"
-    app.outage = None
+    app.outage_notice = None
     shown = words(page.run())
     assert "12:03" not in shown
     assert label("in_use_away", language) not in shown

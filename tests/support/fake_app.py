@@ -521,7 +521,7 @@ class FakeApp:
     standalone: str = ""
     suggestions: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
-    outage: Notice | None = None
+    outage_notice: Notice | None = None
     stored: dict[str, FakeLibrary] = field(default_factory=dict)
     page_maps: FakeMaps = field(default_factory=FakeMaps)
     overviews: FakeOverviews = field(default_factory=FakeOverviews)
@@ -700,7 +700,7 @@ class FakeApp:
         return self.runs.run(run_id)
 
     def outage(self) -> Notice | None:
-        return self.outage
+        return self.outage_notice
 
     def test_database(self) -> Notice:
         return Notice("database_works", {"libraries": len(self.libraries.infos())})
