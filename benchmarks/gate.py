@@ -25,6 +25,7 @@ from benchmarks import (
     extraction,
     followups,
     intervals,
+    joined_questions,
     machine,
     natural_questions,
     quoted,
@@ -182,6 +183,19 @@ def natural_answers(bench: Bench, name: str) -> Iterator[Row]:
     yield Row(name, "answerable questions answered", len(answerable), answered, {"unanswerable ones": untrue})
 
 
+def joined_answers(bench: Bench, name: str) -> Iterator[Row]:
+    rows = datasets.sample_evenly(joined_questions.pairs(datasets.load(bench.folder / name).questions), bench.limit)
+    replies = joined_questions.measure(bench.app, bench.library(name).library, rows)
+    weights = intervals.bootstrap_weights(range(len(rows)))
+    for figure, values, higher in (
+        ("answers in the quotes", lambda one: one.contained / 2, True),
+        ("both answers", lambda one: one.contained == 2, True),
+        ("quotes", lambda one: one.quotes, False),
+    ):
+        means = {way: intervals.mean(weights, [values(one) for one in side]) for way, side in replies.items()}
+        yield Row(name, figure, len(rows), means.pop(joined_questions.OURS), means, higher)
+
+
 def answerability(bench: Bench, name: str) -> Iterator[Row]:
     name, _, variant = name.partition(" ")
     data = bench.data(name, variant)
@@ -290,6 +304,15 @@ MECHANISMS: Mapping[str, Mechanism] = {
         " each encoded after its page's title.",
         natural_answers,
         ("natural",),
+    ),
+    "joined": Mechanism(
+        "Two questions in one message, without a chat model",
+        "Consecutive questions about one page, joined by a comma or by question marks: the share of their answers in"
+        " the quotes, and how often both are. Each question is quoted separately; the rivals take the message as one,"
+        " with the quotes that are then selected, and with as many as ours. Of xquad, only the half that nothing was"
+        " trained on.",
+        joined_answers,
+        ("natural", "xquad-en", "xquad-zh"),
     ),
     "answerable": Mechanism(
         "Unanswerable questions",

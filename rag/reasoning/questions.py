@@ -158,14 +158,13 @@ def asks(text: str) -> bool:
 
 
 def split_questions(message: str) -> list[str]:
-    """Return the questions of a message that asks 2 to MAX_QUESTIONS of them, each with a subject; else the message.
+    """Return the questions of a message that asks up to MAX_QUESTIONS and nothing else; otherwise only the message.
 
     A question mark ends a question, and so does a comma or conjunction between two clauses with question words.
+    Fragments such as "why?" don't count.
     """
     parts = [part for sentence in _QUESTION_END.split(message) for part in _split_clauses(sentence)]
-    if len(parts) <= MAX_QUESTIONS and all(
-        (asks(part) or _asks_in_words(part)) and has_subject(part) for part in parts
-    ):
+    if len(parts) <= MAX_QUESTIONS and all(map(_is_full_question, parts)):
         return parts
     return [message]
 

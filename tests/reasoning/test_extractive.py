@@ -178,6 +178,13 @@ def test_two_things_that_are_asked_for_are_quoted_both(reasoner: ExtractiveReaso
     assert text == "Aso erupted in 1953. [1]\n\nFuji erupted in 1707. [2]"
 
 
+def test_each_of_several_questions_is_answered_before_more_is_said_about_one(reasoner: ExtractiveReasoner) -> None:
+    text = answer(reasoner, "How wide is the crater, and when was the bridge opened?")
+    assert text.split("\n\n")[:2] == ["Its crater is 24 kilometres wide. [1]", "The bridge was opened in 1932. [2]"]
+    repeated = answer(reasoner, "How wide is the crater? Is the crater wide?").split("\n\n")
+    assert len(repeated) == len(set(repeated))
+
+
 def test_each_page_that_is_named_is_quoted_before_more_of_one(reasoner: ExtractiveReasoner) -> None:
     tolls = "A toll is asked of every cart. Which toll is asked is on a sign. The toll they ask is low."
     pages = [

@@ -4,10 +4,12 @@ import pytest
 
 from rag.reasoning.questions import (
     MAX_CHARACTERS,
+    MAX_QUESTIONS,
     has_subject,
     is_about_conversation,
     is_third_language,
     question_problem,
+    split_questions,
 )
 
 ABOUT_THE_CONVERSATION = """
@@ -210,3 +212,41 @@ def test_a_message_of_small_words_has_no_subject(text: str) -> None:
 @pytest.mark.parametrize("text", ["And in 2020?", "and in kg?", "what is it used for?", "那北京呢？", "他是谁？"])
 def test_a_short_follow_up_may_have_a_subject(text: str) -> None:
     assert has_subject(text)
+
+
+@pytest.mark.parametrize(
+    ("message", "questions"),
+    [
+        ("How wide is it, and who built it?", ["How wide is it", "who built it?"]),
+        ("When is it open? And how much is a ticket?", ["When is it open?", "And how much is a ticket?"]),
+        ("几点开门，门票多少钱？", ["几点开门", "门票多少钱？"]),
+        ("工资打不打折？什么时候发，怎么发？", ["工资打不打折？", "什么时候发", "怎么发？"]),
+        (
+            "I leave on Monday. How much cash do I need, and do people tip?",
+            ["I leave on Monday. How much cash do I need", "do people tip?"],
+        ),
+    ],
+)
+def test_questions_of_one_message_are_separated(message: str, questions: list[str]) -> None:
+    assert split_questions(message) == questions
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "How wide is the bridge?",
+        "When and where was the bridge built?",
+        "What changed and why?",
+        "What is the difference between tea and coffee?",
+        "Who wrote it and had a drummer?",
+        "Is it cheap or is it expensive?",
+        "如果下雨，活动会取消吗？",
+        "在哪个世纪，传教士建立了学校？",
+        "Why? And how?",
+        "How? " * (MAX_QUESTIONS + 1),
+        "bridge, width",
+        "",
+    ],
+)
+def test_one_question_stays_whole(message: str) -> None:
+    assert split_questions(message) == [message]

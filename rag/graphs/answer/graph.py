@@ -194,7 +194,10 @@ def _interleave(lists: Sequence[Sequence[Passage]]) -> list[Passage]:
     """Merge rankings by rank: all first results, then all second ones; a passage gets its best rank."""
     depth = max(map(len, lists), default=0)
     ranked = [results[rank] for rank in range(depth) for results in lists if rank < len(results)]
-    return list({passage.id: passage for passage in reversed(ranked)}.values())[::-1]
+    unique: dict[str, Passage] = {}
+    for passage in ranked:
+        unique.setdefault(passage.id, passage)
+    return list(unique.values())
 
 
 async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:

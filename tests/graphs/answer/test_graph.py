@@ -241,6 +241,9 @@ def test_several_queries_are_merged_by_rank(runs: Runs) -> None:
     answer, _ = ask(runs, reasoner, retriever, question=THIRD)
     assert [p.id for p in answer.passages] == ["p1", "p2", "p3"]
     assert sorted(retriever.queries) == ["one", "two"]
+    retriever = FakeRetriever(by_query={"one": [a, c], "two": [b, a]})
+    answer, _ = ask(runs, ScriptedReasoner(decisions=[make_call(["one", "two"])]), retriever, question=THIRD)
+    assert [p.id for p in answer.passages] == ["p1", "p2", "p3"], "a repeated passage stays at its best rank"
 
 
 # --- failures

@@ -1,0 +1,74 @@
+"""Messages that ask two questions: consecutive questions about one page, joined by a comma or by question marks.
+
+Measures how many of the two answers the quotes contain. The rivals treat the message as one question, with the quotes
+that the app then selects, and with as many quotes as ours.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+from unittest.mock import patch
+
+from benchmarks.datasets import is_trained_on
+from benchmarks.measured_app import MeasuredApp
+from benchmarks.natural_questions import contains_answer
+from benchmarks.quoted import sentences_of
+from rag.app import Question
+from rag.reasoning import extractive
+
+OURS = "each question"
+UNDIVIDED = "as one question"
+AS_MANY = "as one question, as many quotes"
+_UNDIVIDED = {"split_questions": lambda message: [message]}
+_UNLIMITED = {**_UNDIVIDED, "MAX_SENTENCES": 8, "MIN_LIKELIHOODS": (0.0,) * 8}
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answers, 0 to 2, that the quotes contain, and the number of quotes."""
+
+    contained: int
+    quotes: int
+
+
+def pairs(questions: Iterable[Row]) -> list[tuple[str, Row, Row]]:
+    """Return (message, question, question) for pairs with answers about the same page in the same language."""
+    by_page = defaultdict(list)
+    for row in questions:
+        if row["answers"] and row["evidence"] and not is_trained_on(row):
+            by_page[row["evidence"][0]["url"], row["lang"]].append(row)
+    joined = [pair for rows in by_page.values() for pair in zip(rows[::2], rows[1::2], strict=False)]
+    return [(_join(place, first, second), first, second) for place, (first, second) in enumerate(joined)]
+
+
+def _join(place: int, first: Row, second: Row) -> str:
+    before, after = (str(row["question"]).strip().rstrip("?？。. ") for row in (first, second))
+    is_chinese = first["lang"] == "zh"
+    if place % 2:
+        return f"{before}？{after}？" if is_chinese else f"{before}? {after}?"
+    return f"{before}，{after}？" if is_chinese else f"{before}, and {after[0].lower()}{after[1:]}?"
+
+
+def measure(app: MeasuredApp, library: str, rows: Sequence[tuple[str, Row, Row]]) -> dict[str, list[Reply]]:
+    """Ask each message in fast mode; the rivals quote from the passages of the same search."""
+    replies: dict[str, list[Reply]] = defaultdict(list)
+    for message, *questions in rows:
+        answer = app.wait(app.ask(Question(message, (library,))))
+        quotes = [] if answer.outcome == "not_in_pages" else sentences_of(answer.text)
+        replies[OURS].append(_score(quotes, questions))
+        for name, settings in ((UNDIVIDED, _UNDIVIDED), (AS_MANY, _UNLIMITED)):
+            with patch.multiple(extractive, **settings):
+                selected = app.quoter(library).select(message, answer.passages) if quotes else iter(())
+                count = None if name == UNDIVIDED else len(quotes)
+                replies[name].append(_score([quote.unit.text for quote in islice(selected, count)], questions))
+    return replies
+
+
+def _score(quotes: Sequence[str], questions: Iterable[Row]) -> Reply:
+    return Reply(sum(contains_answer(question, quotes) for question in questions), len(quotes))
