@@ -101,7 +101,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("library", "library_view", "page", "summary", "search", "retriever", "as_retriever"), PAGES),
         "compare_reranker": PAGES,
         **dict.fromkeys(("vector_store", "quoter", "remove_library", "remove_pages"), PAGES),
-        **dict.fromkeys(("clear_library", "leave_out"), PAGES),
+        **dict.fromkeys(("clear_library", "set_excluded"), PAGES),
         "for_person": BINDS,
         **dict.fromkeys(("outage", "inspect_server", "test_database"), OPERATOR),
         "reasoner": TYPED,

@@ -213,9 +213,9 @@ class App:
         """Remove all pages; the library stays."""
         self.library(name).clear()
 
-    def leave_out(self, name: str, url_hashes: Sequence[str], out: bool) -> None:
+    def set_excluded(self, name: str, url_hashes: Sequence[str], excluded: bool) -> None:
         """Exclude pages from answers, or include them again."""
-        self.library(name).set_excluded(url_hashes, out)
+        self.library(name).set_excluded(url_hashes, excluded)
 
     def tidy(self) -> None:
         """Unload idle libraries, and purge those that were deleted over a day ago.

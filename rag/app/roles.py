@@ -179,7 +179,7 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
         "remove_library": _edits("name", logs="remove_library"),
         "remove_pages": _edits("name", logs="remove_pages"),
         "clear_library": _edits("name", logs="remove_pages"),
-        "leave_out": _edits("name"),
+        "set_excluded": _edits("name"),
         "save_note": _edits(),
         "overrule": _reads(),
     },

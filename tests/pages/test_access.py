@@ -19,7 +19,7 @@ def anns(app: FakeApp) -> Roles:
 def test_an_owner_grants_and_takes_back(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: Language
 ) -> None:
-    anns(app.add_sample_pages()).own("main")
+    anns(app.add_sample_pages()).make_owner("main")
     admit(app, monkeypatch, ANN, "@example.com")
     page = open_page("library", language)
     page.text_input(key="access-subject").set_value("nobody")
@@ -43,7 +43,7 @@ def test_an_owner_grants_and_takes_back(
 def test_a_reader_is_offered_no_changes(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: Language
 ) -> None:
-    anns(app.add_sample_pages()).own("main")
+    anns(app.add_sample_pages()).make_owner("main")
     anns(app).grant("main", EVERYONE, "reader")
     admit(app, monkeypatch, BOB, "@example.com")
     page = open_page("library", language)

@@ -592,8 +592,8 @@ class FakeApp:
         self.roles = Roles(self.database.grants, person)
         return self
 
-    def leave_out(self, name: str, url_hashes: list[str], out: bool) -> None:
-        self.library(name).set_excluded(url_hashes, out)
+    def set_excluded(self, name: str, url_hashes: list[str], excluded: bool) -> None:
+        self.library(name).set_excluded(url_hashes, excluded)
 
     def clear_library(self, name: str) -> None:
         self.library(name).clear()

@@ -390,11 +390,11 @@ def draw_page_actions(
     if any(url_hash not in excluded for url_hash in hashes):
         text, hint = label("page_leave_out", language), label("page_leave_out_hint", language)
         if st.button(text, icon=":material/visibility_off:", key=f"{key}-leave-out", help=hint):
-            _exclude(app, library, hashes, True)
+            _set_excluded(app, library, hashes, True)
     if any(url_hash in excluded for url_hash in hashes):
         text = label("page_let_in", language)
         if st.button(text, icon=":material/visibility:", key=f"{key}-let-in"):
-            _exclude(app, library, hashes, False)
+            _set_excluded(app, library, hashes, False)
     if st.button(label("library_remove_go", language), icon=":material/delete:", key=f"{key}-remove"):
         confirm_removal(app, library, pages, language, key, _close_page)
 
@@ -409,9 +409,9 @@ def recheck(app: App, library: str, hashes: Sequence[str] | None, *, site: str =
     st.rerun()
 
 
-def _exclude(app: App, library: str, hashes: Sequence[str], out: bool) -> None:
-    done = Notice("pages_left_out" if out else "pages_let_in")
-    attempt(lambda: app.leave_out(library, hashes, out), done)
+def _set_excluded(app: App, library: str, hashes: Sequence[str], excluded: bool) -> None:
+    done = Notice("pages_left_out" if excluded else "pages_let_in")
+    attempt(lambda: app.set_excluded(library, hashes, excluded), done)
     st.rerun()
 
 

@@ -19,7 +19,7 @@ RUNS = [
 EVALUATION = SimpleNamespace(
     agreement=lambda library: {},
     labels=lambda library: [],
-    queue=QUEUED.append,
+    queue_labels=QUEUED.append,
     runs=SimpleNamespace(runs=lambda library: RUNS),
 )
 APP: Any = SimpleNamespace(evaluation=SimpleNamespace(of=lambda owner: EVALUATION))

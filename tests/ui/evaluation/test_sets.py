@@ -81,7 +81,7 @@ def test_an_error_before_the_first_written_question_is_the_only_notice(
         if fails:
             raise RagError("chat_failed")
 
-    monkeypatch.setattr(Evaluation, "write", write)
+    monkeypatch.setattr(Evaluation, "write_drafts", write)
     APP.chats = SimpleNamespace(of_settings=lambda: ChatOptions("m", "http://127.0.0.1:9/v1"))
     page.run()
     page.button(key="make-model").click().run()
