@@ -23,8 +23,7 @@ from rag.reasoning import extractive
 OURS = "each question"
 UNDIVIDED = "as one question"
 AS_MANY = "as one question, as many quotes"
-_UNDIVIDED = {"split_questions": lambda message: [message]}
-_UNLIMITED = {**_UNDIVIDED, "MAX_SENTENCES": 8, "MIN_LIKELIHOODS": (0.0,) * 8}
+_UNLIMITED = {"MAX_SENTENCES": 8, "MIN_LIKELIHOODS": (0.0,) * 8}
 
 Row = dict[str, Any]
 
@@ -62,11 +61,11 @@ def measure(app: MeasuredApp, library: str, rows: Sequence[tuple[str, Row, Row]]
         answer = app.wait(app.ask(Question(message, (library,))))
         quotes = [] if answer.outcome == "not_in_pages" else sentences_of(answer.text)
         replies[OURS].append(_score(quotes, questions))
-        for name, settings in ((UNDIVIDED, _UNDIVIDED), (AS_MANY, _UNLIMITED)):
-            with patch.multiple(extractive, **settings):
-                selected = app.quoter(library).select(message, answer.passages) if quotes else iter(())
-                count = None if name == UNDIVIDED else len(quotes)
-                replies[name].append(_score([quote.unit.text for quote in islice(selected, count)], questions))
+        quoter, passages = app.quoter(library), answer.passages if quotes else []
+        replies[UNDIVIDED].append(_score([one.unit.text for one in quoter.select(message, passages)], questions))
+        with patch.multiple(extractive, **_UNLIMITED):
+            selected = islice(quoter.select(message, passages), len(quotes))
+            replies[AS_MANY].append(_score([one.unit.text for one in selected], questions))
     return replies
 
 

@@ -184,8 +184,10 @@ class ExtractiveReasoner:
         """Yield up to MAX_SENTENCES sentences as they are selected, best first, each with its mark.
 
         Yields nothing if the passages cover too little of the question. A few commands in a row count as one sentence.
+        If the message asks several questions, the best sentence for each comes before a second one for any, and each
+        further question allows one more sentence.
         """
-        sentences, separator = self.select(question, passages), ""
+        sentences, separator = self._select_for_each(split_questions(question), passages), ""
         while (sentence := await asyncio.to_thread(next, sentences, None)) is not None:
             yield separator + sentence.cite(sentence.passage + 1)
             separator = "\n\n"
@@ -212,18 +214,8 @@ class ExtractiveReasoner:
     def select(self, question: str, passages: Sequence[Passage]) -> Iterator[Sentence]:
         """Yield the best sentence, then others that are likely enough and add something new, best first.
 
-        If there are several questions, or pages that the question names, the best of each comes before a second one of
-        any. Each question after the first allows one more sentence.
+        If the question names several pages, the best of each comes before a second one of any.
         """
-        questions = split_questions(question)
-        ranks = zip_longest(*(self._select(part, passages) for part in questions))
-        seen = set[str]()
-        for sentence in filter(None, chain.from_iterable(ranks)):
-            if sentence.unit.text not in seen and len(seen) < MAX_SENTENCES + len(questions) - 1:
-                seen.add(sentence.unit.text)
-                yield sentence
-
-    def _select(self, question: str, passages: Sequence[Passage]) -> Iterator[Sentence]:
         sentences, columns = self.score_sentences(question, passages)
         if (
             columns[:, SIMILARITY].max(initial=0.0) < MIN_COSINE
@@ -238,6 +230,15 @@ class ExtractiveReasoner:
                 return
             if not selected or _is_new(sentence, selected):
                 selected.append(sentence)
+                yield sentence
+
+    def _select_for_each(self, questions: Sequence[str], passages: Sequence[Passage]) -> Iterator[Sentence]:
+        seen = set[str]()
+        for sentence in chain.from_iterable(zip_longest(*(self.select(one, passages) for one in questions))):
+            if len(seen) == MAX_SENTENCES + len(questions) - 1:
+                return
+            if sentence is not None and sentence.unit.text not in seen:
+                seen.add(sentence.unit.text)
                 yield sentence
 
     def answer_probability(self, question: str, passages: Sequence[Passage]) -> float:
