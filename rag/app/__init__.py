@@ -486,9 +486,7 @@ class App:
             quoter=self.quoter(question.libraries),
             settings={"strategy": question.options.strategy, "model": reasoner.name, **sampling},
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.stored_pages(hashes).items()},
-            estimate_likelihood=lambda text, passages: estimate_answerable(
-                passages, text, self.models.sparse, library.idf
-            ),
+            likelihood=lambda text, passages: estimate_answerable(passages, text, self.models.sparse, library.idf),
             on_saved=partial(self.evaluation.score_displayed, question.library) if scored else None,
         )
 

@@ -98,12 +98,10 @@ class Overviews:
         about = say(Notice("overview_question"), language)
         text = "\n".join(f"{page.title}: {sentence}" for page, sentence in rows)
 
-        def estimate_likelihood(question: str, evidence: Sequence[Passage]) -> float:
+        def likelihood(question: str, evidence: Sequence[Passage]) -> float:
             return estimate_answerable(evidence, question, self._models.sparse, library.idf)
 
-        return questions_about(
-            Answer(about, "fast", "answered", text, passages=tuple(passages)), reasoner, estimate_likelihood
-        )
+        return questions_about(Answer(about, "fast", "answered", text, passages=tuple(passages)), reasoner, likelihood)
 
 
 class PageMaps:

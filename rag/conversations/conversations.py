@@ -15,7 +15,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.followups import EstimateLikelihood, propose
+from rag.conversations.followups import Likelihood, propose
 from rag.errors import RagError
 from rag.ingest.paste import locate_urls
 from rag.models.usage import UsageSnapshot, sum_usages
@@ -65,7 +65,7 @@ class TurnRequest:
     """Everything needed to ask a question in a conversation.
 
     `settings` is stored with the turn (mode, strategy, model, scope …; JSON values). `stamps` returns the current
-    versions of pages by url_hash, `estimate_likelihood` the likelihood that passages answer a question. With `suggest`,
+    versions of pages by url_hash, `likelihood` the likelihood that passages answer a question. With `suggest`,
     follow-ups are proposed after the answer. `on_saved` is called with the turn's id and the saved answer. `dispatch`
     routes a run, and yields reports about it (JSON values).
     """
@@ -78,7 +78,7 @@ class TurnRequest:
     quoter: ExtractiveReasoner | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     stamps: Callable[[Sequence[str]], Mapping[str, PageStamp]] | None = None
-    estimate_likelihood: EstimateLikelihood | None = None
+    likelihood: Likelihood | None = None
     suggest: bool = True
     on_saved: Callable[[str, Answer], object] | None = None
     dispatch: Callable[[Run], AsyncIterator[dict[str, Any]]] | None = None
@@ -340,7 +340,7 @@ class Conversations:
             def save(extra: Mapping[str, Any]) -> None:
                 self._table.add_extra(turn_id, extra)
 
-            proposal = propose(answer, request.reasoner, request.estimate_likelihood, save, prices=prices)
+            proposal = propose(answer, request.reasoner, request.likelihood, save, prices=prices)
             self._proposals.add(proposal)
             proposal.add_done_callback(self._proposals.discard)
 

@@ -36,25 +36,23 @@ _QUESTION: Final = lazy_regex(r"[^?？.!。！]{4,}+[?？]")
 # Chinese questions need no question mark; English ones do: "Where data lies" is not a question.
 _ASKS: Final = lazy_regex(r"[?？]\s*$|怎么|怎样|如何|为什么|为何|什么|多少|哪|能不能|要不要")
 
-EstimateLikelihood = Callable[[str, Sequence[Passage]], float]
+Likelihood = Callable[[str, Sequence[Passage]], float]
 Save = Callable[[Mapping[str, Any]], object]
 _SECONDS: Final = 60.0
 
 
-async def suggest_questions(
-    answer: Answer, reasoner: object, estimate_likelihood: EstimateLikelihood | None = None
-) -> list[str]:
+async def suggest_questions(answer: Answer, reasoner: object, likelihood: Likelihood | None = None) -> list[str]:
     """Propose up to three follow-ups.
 
-    `estimate_likelihood` returns the likelihood that the passages answer a question, and may block.
+    `likelihood` returns the likelihood that the passages answer a question, and may block.
     """
     question, answered = _effective_question(answer), _questions_above_quotes(answer)
     related = [one for one in from_headings(question, _find_related(answer)) if one not in answered]
-    return await _choose(answer, related, reasoner, estimate_likelihood)
+    return await _choose(answer, related, reasoner, likelihood)
 
 
 async def _choose(
-    answer: Answer, headings: Sequence[str], reasoner: object, estimate_likelihood: EstimateLikelihood | None
+    answer: Answer, headings: Sequence[str], reasoner: object, likelihood: Likelihood | None
 ) -> list[str]:
     """Return the first questions that pass the checks, from a model if there is one, then from `headings`."""
     if answer.notice and answer.notice.code == "wish_unknown":
@@ -70,7 +68,7 @@ async def _choose(
         except ModelError as error:
             log.info("the model proposed no questions to ask next (%s)", error.code)
     candidates = [*candidates, *headings]
-    return await asyncio.to_thread(_select, question, candidates, answer.passages, estimate_likelihood)
+    return await asyncio.to_thread(_select, question, candidates, answer.passages, likelihood)
 
 
 def _effective_question(answer: Answer) -> str:
@@ -130,10 +128,7 @@ def _find_questions(passage: Passage) -> list[str]:
 
 
 def _select(
-    question: str,
-    candidates: Sequence[str],
-    passages: Sequence[Passage],
-    estimate_likelihood: EstimateLikelihood | None,
+    question: str, candidates: Sequence[str], passages: Sequence[Passage], likelihood: Likelihood | None
 ) -> list[str]:
     """Return the first three that are new, short, in the right language, and likely to be answered."""
     questions: list[str] = []
@@ -143,16 +138,16 @@ def _select(
         if not text or len(text) > _MAX_QUESTION or _normalise(text) in seen or question_language(text) != language:
             continue
         seen.add(_normalise(text))
-        if estimate_likelihood is None or _is_likely(estimate_likelihood, text, passages):
+        if likelihood is None or _is_likely(likelihood, text, passages):
             questions.append(text)
         if len(questions) == MAX_SUGGESTIONS:
             break
     return questions
 
 
-def _is_likely(estimate_likelihood: EstimateLikelihood, question: str, passages: Sequence[Passage]) -> bool:
+def _is_likely(likelihood: Likelihood, question: str, passages: Sequence[Passage]) -> bool:
     try:
-        return estimate_likelihood(question, passages) >= MIN_LIKELIHOOD
+        return likelihood(question, passages) >= MIN_LIKELIHOOD
     except RagError as error:
         log.info("a question to ask next could not be tried (%s)", error.code)
         return False
@@ -162,15 +157,13 @@ def _normalise(text: str) -> str:
     return re.sub(r"\W+", "", text).casefold()
 
 
-def questions_about(answer: Answer, reasoner: object, estimate_likelihood: EstimateLikelihood) -> list[str]:
+def questions_about(answer: Answer, reasoner: object, likelihood: Likelihood) -> list[str]:
     """Return up to three questions that the passages of `answer` can answer, from a model if any, then from the pages.
 
     Blocks as long as the model takes.
     """
     budget = CallBudget(1, meter=Meter(Prices()))
-    choice = partial(
-        _choose, answer, from_headings(_effective_question(answer), answer.passages), reasoner, estimate_likelihood
-    )
+    choice = partial(_choose, answer, from_headings(_effective_question(answer), answer.passages), reasoner, likelihood)
     work = asyncio.wait_for(_suggest_within(choice, reasoner, budget), _SECONDS)
     try:
         return asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop()).result()
@@ -179,24 +172,17 @@ def questions_about(answer: Answer, reasoner: object, estimate_likelihood: Estim
 
 
 def propose(
-    answer: Answer,
-    reasoner: object,
-    estimate_likelihood: EstimateLikelihood | None,
-    save: Save,
-    *,
-    prices: Prices | None = None,
+    answer: Answer, reasoner: object, likelihood: Likelihood | None, save: Save, *, prices: Prices | None = None
 ) -> Future[None]:
     """Start generating follow-ups; `save` is called with them and their cost, in a worker thread."""
     budget = CallBudget(1, meter=Meter(prices or Prices()))
-    return asyncio.run_coroutine_threadsafe(
-        _propose(answer, reasoner, estimate_likelihood, save, budget), BACKGROUND.loop()
-    )
+    return asyncio.run_coroutine_threadsafe(_propose(answer, reasoner, likelihood, save, budget), BACKGROUND.loop())
 
 
 async def _propose(
-    answer: Answer, reasoner: object, estimate_likelihood: EstimateLikelihood | None, save: Save, budget: CallBudget
+    answer: Answer, reasoner: object, likelihood: Likelihood | None, save: Save, budget: CallBudget
 ) -> None:
-    choice = partial(suggest_questions, answer, reasoner, estimate_likelihood)
+    choice = partial(suggest_questions, answer, reasoner, likelihood)
     work = asyncio.wait_for(_suggest_within(choice, reasoner, budget), _SECONDS)
     (questions,) = await asyncio.gather(work, return_exceptions=True)
     if isinstance(questions, BaseException):

@@ -109,15 +109,17 @@ _FOR_MORE: Final = lazy_regex(
     re.IGNORECASE,
 )
 
+_FIRST_WORDS: Final = (  # of English questions; others also begin the second verb of a sentence
+    "what|which|who|whom|whose|when|where|why|how|is|are|do|does|did|can|could|will|would|should"
+)
 _ASKS = lazy_regex(
-    r"[?？][\"'”’」)）]*$|^\W*(?:and |but |so )?(?:what|which|who|whom|whose|when|where|why|how|is|are|was|were|do|does"
-    r"|did|can|could|has|have|had|will|would|should)\b|什么|啥|怎|如何|为何|多少|多[久大长高快]|哪|谁|几|吗|呢|何时|是否|是不是",
+    rf"[?？][\"'”’」)）]*$|^\W*(?:and |but |so )?(?:{_FIRST_WORDS}|was|were|has|have|had)\b"
+    "|什么|啥|怎|如何|为何|多少|多[久大长高快]|哪|谁|几|吗|呢|何时|是否|是不是",
     re.IGNORECASE,
 )
 _QUESTION_END = lazy_regex(r"(?<=[?？])\s*+(?=\w)")
 _CLAUSE_BREAK = lazy_regex(
-    r"[,;]?\s++(?:and|but)\s++(?:also\s++)?(?=(?:what|which|who|whom|whose|when|where|why|how|is|are|do|does|did|can|could"
-    r"|will|would|should|may|must)\b)|[，；,;]\s*+(?=[\u3400-\u9fff])",
+    rf"[,;]?\s++(?:and|but)\s++(?:also\s++)?(?=(?:{_FIRST_WORDS})\b)|[，；,;]\s*+(?=[\u3400-\u9fff])",
     re.IGNORECASE,
 )
 _SENTENCE_END = lazy_regex(r"[.!。！]\s*+")

@@ -98,7 +98,7 @@ def test_they_come_after_the_answer_and_are_counted(talk: Talk) -> None:
 
     replies: list[Any] = [["Mount Aso erupted in 1953.[1]"], "How wide is the crater?\nWhich town lies inside it?"]
     model = Slow(replies=replies)
-    asked, turn = talk.ask(FIRST, ChatReasoner(model), suggest=True, estimate_likelihood=lambda _, passages: 1.0)
+    asked, turn = talk.ask(FIRST, ChatReasoner(model), suggest=True, likelihood=lambda _, passages: 1.0)
     assert turn.answer is not None and turn.suggestions == ()
     assert turn.answer.usage.calls == 1
     deadline = time.monotonic() + 60
@@ -121,7 +121,7 @@ def test_an_app_that_closes_meanwhile_gives_them_up_in_silence(
         return 1.0
 
     model = QueueModel(replies=[["Mount Aso erupted in 1953.[1]"], "How wide is the crater?"])
-    closing.ask(FIRST, ChatReasoner(model), suggest=True, estimate_likelihood=likely)
+    closing.ask(FIRST, ChatReasoner(model), suggest=True, likelihood=likely)
     assert asked.wait(10)
     closing.close()
     closed.set()
