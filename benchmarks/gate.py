@@ -220,7 +220,10 @@ def _with_reader(bench: Bench, name: str, variant: str, data: Dataset, search_sc
     library = bench.library(name, variant).library
     passages_by_row = [bench.app.search(row["question"], library=library).passages for row in rows]
     quoter = bench.app.quoter(library)
-    odds = [quoter.answers(row["question"], passages) for row, passages in zip(rows, passages_by_row, strict=True)]
+    odds = [
+        quoter.answer_probability(row["question"], passages)
+        for row, passages in zip(rows, passages_by_row, strict=True)
+    ]
     scores = [search_scores[str(row["id"])] for row in rows]
     missing = [not row["evidence"] for row in rows]
     weights = intervals.bootstrap_weights(range(len(rows)))
