@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import numpy as np
@@ -53,6 +53,8 @@ MIN_LIKELIHOODS: Final = (0.04, 0.2)
 MIN_LIKELIHOOD_NAMED: Final = 0.001
 """Minimum likelihood for the best sentence of a page, if the question names several pages."""
 MAX_SENTENCES: Final = 1 + len(MIN_LIKELIHOODS)
+MAX_SENTENCES_OF_SEVERAL: Final = 2
+"""Maximum number of sentences for each of several questions of a message."""
 MIN_NAMED_SHARE: Final = 0.34
 """Minimum share of the question's names, by IDF, that the passages should mention."""
 
@@ -184,8 +186,7 @@ class ExtractiveReasoner:
         """Yield up to MAX_SENTENCES sentences as they are selected, best first, each with its mark.
 
         Yields nothing if the passages cover too little of the question. A few commands in a row count as one sentence.
-        If the message asks several questions, the best sentence for each comes before a second one for any, and each
-        further question allows one more sentence.
+        If the message asks several questions, each gets up to MAX_SENTENCES_OF_SEVERAL, in their order.
         """
         sentences, separator = self._select_for_each(split_questions(question), passages), ""
         while (sentence := await asyncio.to_thread(next, sentences, None)) is not None:
@@ -233,11 +234,10 @@ class ExtractiveReasoner:
                 yield sentence
 
     def _select_for_each(self, questions: Sequence[str], passages: Sequence[Passage]) -> Iterator[Sentence]:
+        limit = MAX_SENTENCES if len(questions) == 1 else MAX_SENTENCES_OF_SEVERAL
         seen = set[str]()
-        for sentence in chain.from_iterable(zip_longest(*(self.select(one, passages) for one in questions))):
-            if len(seen) == MAX_SENTENCES + len(questions) - 1:
-                return
-            if sentence is not None and sentence.unit.text not in seen:
+        for sentence in chain.from_iterable(islice(self.select(one, passages), limit) for one in questions):
+            if sentence.unit.text not in seen:
                 seen.add(sentence.unit.text)
                 yield sentence
 
