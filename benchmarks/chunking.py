@@ -10,11 +10,11 @@ Writes chunking.md and chunking.json into benchmarks/out. For each chunker:
     encoded / source  tokens encoded per token of the pages: those of the chunks with their embedded context, and those
                       that the chunker itself encodes (none for ours)
     work / chunks     the same per token of the chunks' texts
-    cut off           share of the chunks' tokens beyond the input limit of all-MiniLM-L6-v2
+    cut off           share of the chunks' tokens beyond the input limit of the built-in model
     seconds           for chunking alone
 
-Tokens are those of all-MiniLM-L6-v2 (`benchmarks.tokens`). SemanticChunker uses our encoder, which is several times as
-fast as the one in its documentation.
+Tokens are those of the built-in model (`benchmarks.tokens`). SemanticChunker uses our encoder, which is several times
+as fast as the one in its documentation.
 """
 
 from __future__ import annotations

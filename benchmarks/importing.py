@@ -2,7 +2,7 @@
 
     python -m benchmarks.importing [SET] [--data FOLDER] [--runs N] [--no-peer]
 
-The peer is FlagEmbedding's stock encode of all-MiniLM-L6-v2, SemanticChunker with its defaults, langchain-qdrant over
+The peer is FlagEmbedding's stock encode of the same weights, SemanticChunker with its defaults, langchain-qdrant over
 qdrant-client's local mode, one dense vector, one scroll per URL to find duplicates: `tutorial.py` in this folder. Two
 ratios of medians: from models loaded to everything stored, and of the whole command. `ratio_encoding` is the median,
 over our runs, of the first of these divided by only encoding the same chunks in the same process.
@@ -78,7 +78,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("set", nargs="?", default="xquad-en", metavar="SET")
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
     parser.add_argument("--runs", type=int, default=1, metavar="N")
-    parser.add_argument("--no-peer", action="store_true", help="only ours: the peer takes a minute per run")
+    parser.add_argument("--no-peer", action="store_true", help="only ours: the peer takes minutes per run")
     return parser.parse_args()
 
 

