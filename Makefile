@@ -15,29 +15,29 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: help install install-office install-ocr install-postgres install-bulk install-dev run test model-server lint format demo eval bench bench-scale lock pin-images clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-install: ## make .venv with what the app needs (run, demo do this by themselves)
+install: ## create .venv with the app's packages (run and demo do it too)
 	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
 	@$(PYTHON) scripts/install.py
 
-install-office: ## also what reads .xls, .ods, .odp, .rtf and .msg: 64 MB more
+install-office: ## add readers for .xls, .ods, .odp, .rtf and .msg: 64 MB to download
 	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
 	@$(PYTHON) scripts/install.py --office
 
-install-ocr: ## also text recognition for pictures and scans: 115 MB more
+install-ocr: ## add text recognition for pictures and scans: 115 MB to download
 	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
 	@$(PYTHON) scripts/install.py --ocr
 
-install-postgres: ## also what several apps need to share a Postgres database: 5 MB more
+install-postgres: ## add the driver for a Postgres database that several apps share: 5 MB to download
 	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
 	@$(PYTHON) scripts/install.py --postgres
 
-install-bulk: ## also web archives, and imports on several machines: 250 MB more
+install-bulk: ## add web archives, and imports on several machines: 80 MB to download
 	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
 	@$(PYTHON) scripts/install.py --bulk
 
-install-dev: ## the same with what tests and checks need (test, lint do this by themselves)
+install-dev: ## install and add the packages of tests and checks (test and lint do it too)
 	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
 	@$(PYTHON) scripts/install.py --dev
 
@@ -57,28 +57,28 @@ lint: install-dev ## ruff, ruff format, mypy --strict, licences and texts, as CI
 	$(PY) scripts/notice.py --check
 	$(PY) scripts/prose.py
 
-format: install-dev ## put the code into the house format
+format: install-dev ## format the code
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
 demo: install ## load the sample pages and ask eight questions, in the terminal; needs no network
 	@PYTHONPATH=. $(PY) scripts/demo.py
 
-eval: install ## each mechanism of quality beside its simplest rival, written into docs/quality.md; see benchmarks/README.md
+eval: install ## compare each quality mechanism with its simplest rival; writes docs/quality.md; see benchmarks/README.md
 	@$(PY) -W ignore -m benchmarks.gate --publish
 
-bench: install ## measure speed beside what people would otherwise use; see benchmarks/README.md
+bench: install ## compare speed with common alternatives; writes docs/performance.md; see benchmarks/README.md
 	@$(PY) -m benchmarks.bench
 
-bench-scale: install ## how a library grows to a million chunks; a quarter of an hour, 15 GB of disk; SIZES=10000,100000 for less
+bench-scale: install ## measure a library up to a million chunks; 15 minutes, 15 GB of disk; SIZES=10000,100000 for less
 	@$(PY) -m benchmarks.scale $(if $(SIZES),--sizes $(SIZES))
 
-lock: install-dev ## write locks/ and constraints.txt anew after a change of requirements.txt, and NOTICE
+lock: install-dev ## update locks/, constraints.txt and NOTICE after a change of requirements.txt
 	$(PY) scripts/lock.py
 	@$(PYTHON) scripts/install.py --dev
 	$(PY) scripts/notice.py
 
-pin-images: ## write the digests of the images of Docker into Dockerfile and docker-compose.yml; needs docker
+pin-images: ## write the digests of Docker images into Dockerfile and docker-compose.yml; needs docker
 	@$(PYTHON) scripts/pin_images.py
 
 clean: ## remove .venv and caches; the library in data/ stays
