@@ -78,6 +78,9 @@ class _ModelsWith(Models):
         super().__init__(settings)
         self._embedding = model
 
+    def of_library(self, name: str) -> EmbeddingModel:
+        return self.embedding
+
 
 def resident_megabytes() -> float:
     """Return resident megabytes of this process without mapped files, which the system may drop."""
