@@ -51,6 +51,8 @@ LIMIT = 450
 SAMPLES = "examples"
 """The set of the sample pages, used if there is no other."""
 FOLDS = 5
+RESEARCHED = 60
+"""Maximum number of messages that are asked in research mode too."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +196,14 @@ def joined_answers(bench: Bench, name: str) -> Iterator[Row]:
     ):
         means = {way: intervals.mean(weights, [values(one) for one in side]) for way, side in replies.items()}
         yield Row(name, figure, len(rows), means.pop(joined_questions.OURS), means, higher)
+    yield _joined_research(bench, name, datasets.sample_evenly(rows, RESEARCHED))
+
+
+def _joined_research(bench: Bench, name: str, rows: Sequence[joined_questions.Pair]) -> Row:
+    replies = joined_questions.measure_research(bench.app, bench.library(name).library, rows)
+    weights = intervals.bootstrap_weights(range(len(rows)))
+    means = {way: intervals.mean(weights, [one.contained == 2 for one in side]) for way, side in replies.items()}
+    return Row(name, "both answers, research mode", len(rows), means.pop(joined_questions.OURS), means)
 
 
 def answerability(bench: Bench, name: str) -> Iterator[Row]:
@@ -312,8 +322,8 @@ MECHANISMS: Mapping[str, Mechanism] = {
         "Two questions in one message, without a chat model",
         "Consecutive questions about one page, joined by a comma or by question marks: the share of their answers in"
         " the quotes, and how often both are. Each question is quoted separately; the rivals take the message as one,"
-        " with the quotes that are then selected, and with as many as ours. Of xquad, only the half that nothing was"
-        " trained on.",
+        " with the quotes that are then selected, and with as many as ours. In research mode, each question is a step."
+        " Of xquad, only the half that nothing was trained on.",
         joined_answers,
         ("natural", "xquad-en", "xquad-zh"),
     ),

@@ -18,7 +18,7 @@ from benchmarks.measured_app import MeasuredApp
 from benchmarks.natural_questions import contains_answer
 from benchmarks.quoted import sentences_of
 from rag.app import Question
-from rag.reasoning import extractive
+from rag.reasoning import extractive, hops
 
 OURS = "each question"
 UNDIVIDED = "as one question"
@@ -26,6 +26,8 @@ AS_MANY = "as one question, as many quotes"
 _UNLIMITED = {"MAX_SENTENCES": 8, "MIN_LIKELIHOODS": (0.0,) * 8}
 
 Row = dict[str, Any]
+Pair = tuple[str, Row, Row]
+"""A message and its two questions."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,8 @@ class Reply:
     quotes: int
 
 
-def pairs(questions: Iterable[Row]) -> list[tuple[str, Row, Row]]:
-    """Return (message, question, question) for pairs with answers about the same page in the same language."""
+def pairs(questions: Iterable[Row]) -> list[Pair]:
+    """Return the pairs of questions with answers about the same page in the same language."""
     by_page = defaultdict(list)
     for row in questions:
         if row["answers"] and row["evidence"] and not is_trained_on(row):
@@ -54,7 +56,7 @@ def _join(place: int, first: Row, second: Row) -> str:
     return f"{before}，{after}？" if is_chinese else f"{before}, and {after[0].lower()}{after[1:]}?"
 
 
-def measure(app: MeasuredApp, library: str, rows: Sequence[tuple[str, Row, Row]]) -> dict[str, list[Reply]]:
+def measure(app: MeasuredApp, library: str, rows: Sequence[Pair]) -> dict[str, list[Reply]]:
     """Ask each message in fast mode; the rivals quote from the passages of the same search."""
     replies: dict[str, list[Reply]] = defaultdict(list)
     for message, *questions in rows:
@@ -66,6 +68,18 @@ def measure(app: MeasuredApp, library: str, rows: Sequence[tuple[str, Row, Row]]
         with patch.multiple(extractive, **_UNLIMITED):
             selected = islice(quoter.select(message, passages), len(quotes))
             replies[AS_MANY].append(_score([one.unit.text for one in selected], questions))
+    return replies
+
+
+def measure_research(app: MeasuredApp, library: str, rows: Sequence[Pair]) -> dict[str, list[Reply]]:
+    """Ask each message in research mode, with a step for each question and with one for the message."""
+    replies: dict[str, list[Reply]] = defaultdict(list)
+    for message, *questions in rows:
+        for way, split in ((OURS, hops.split_questions), (UNDIVIDED, lambda undivided: [undivided])):
+            with patch.object(hops, "split_questions", split):
+                answer = app.wait(app.ask(Question(message, (library,), "research")))
+            quotes = [] if answer.outcome == "not_in_pages" else [one.quote for one in answer.citations]
+            replies[way].append(_score(quotes, questions))
     return replies
 
 

@@ -16,6 +16,7 @@ from typing import Final, Literal
 from rag.models.sparse import SparseEncoder
 from rag.patterns import lazy_regex
 from rag.reasoning.extractive import weighted_share
+from rag.reasoning.questions import split_questions
 from rag.retrieval.context import is_touching, merge_passages
 from rag.text import sentence_spans
 from rag.types import Notice, Passage
@@ -93,25 +94,30 @@ class RulePlanner:
         self._weights = weights
 
     def plan(self, question: str) -> list[FollowUpSearch]:
-        """Return the question unchanged. One search finds both sides of most comparisons, and reads them together."""
-        return [FollowUpSearch(question, Notice("plan_question"), "question")]
+        """Return each question of the message. One search finds both sides of most comparisons, read together."""
+        questions = split_questions(question)
+        reason = Notice("plan_question" if len(questions) == 1 else "plan_part")
+        return [FollowUpSearch(text, reason, "question") for text in questions]
 
     def revise(self, question: str, asked: Sequence[str], found: Sequence[Sequence[Passage]]) -> list[FollowUpSearch]:
         """Return up to MAX_NEW_STEPS sub-questions, most promising first; none if there is nothing new to search.
 
-        `found` are the passages for each text of `asked`, which includes the question. A missing side of a comparison
-        comes before new names. If both sides were found, a new name of each is followed once, but only if each page was
-        found as one passage from its beginning: of a longer page, the search has read the relevant part.
+        `found` are the passages for each text of `asked`, which begins with those of the plan. A missing side of a
+        comparison comes before new names. If both sides were found, a new name of each is followed once, but only if
+        each page was found as one passage from its beginning: of a longer page, the search has read the relevant part.
         """
         titles = {trim_title(passage.title) for passages in found for passage in passages}
-        sides = _find_sides(question, titles)
+        is_whole = question in asked  # else each of its questions was searched for
+        sides = _find_sides(question, titles) if is_whole else []
         sources = list(zip(asked, found, strict=True))
         if sides:
             sources[:1] = _split(question, sides, found[0])
             places = [[passage.start for passage in passages] for _, passages in sources[: len(sides)]]
             if len(asked) > len(sides) or any(starts not in ([], [0]) for starts in places):
                 return []
-        missing = {text: side for side in titles if not sides and (text := _ask_other_side(question, side))}
+        missing = {
+            text: side for side in titles if is_whole and not sides and (text := _ask_other_side(question, side))
+        }
         hops = self._hops(question, sources)
         selected = self._distinct(question, asked, [*missing, *hops])
         return [

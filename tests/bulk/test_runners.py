@@ -22,6 +22,7 @@ from rag.config import Settings, load_settings
 from rag.store.qdrant.library import Library
 from tests.support.import_process import kill_named
 from tests.support.qdrant_server import QdrantServer
+from tests.support.tiny_model import build_tiny_model
 
 PAGES, BATCH = 24, 4
 
@@ -42,8 +43,9 @@ def dump(tmp_path: Path) -> str:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Iterator[Settings]:
+    weights = str(build_tiny_model(tmp_path / "model"))  # each process loads them
     with QdrantServer(tmp_path / "server") as server:
-        given = {"qdrant_url": server.url, "llm_model": "", "llm_base_url": ""}
+        given = {"qdrant_url": server.url, "llm_model": "", "llm_base_url": "", "embedding_model": weights}
         yield load_settings(None, rag_data_dir=tmp_path / "data", **given)
 
 

@@ -22,6 +22,12 @@ def test_the_question_is_searched_for_as_it_stands(planner: RulePlanner) -> None
     assert (planned.text, planned.kind) == ("Who designed the Harbour Bridge?", "question")
 
 
+def test_each_question_of_a_message_is_searched_for(planner: RulePlanner) -> None:
+    planned = planner.plan("Who designed the Harbour Bridge, and when did the Old Pier burn?")
+    assert [one.text for one in planned] == ["Who designed the Harbour Bridge", "when did the Old Pier burn?"]
+    assert {one.kind for one in planned} == {"question"}
+
+
 class TestCompare:
     @pytest.mark.parametrize(
         ("question", "titles", "other"),
@@ -75,6 +81,13 @@ class TestCompare:
         ]
         (hop,) = planner.revise(question, [question], [found])
         assert hop.justification.params == {"name": "Ada Lindqvist"}
+
+    def test_questions_that_were_asked_separately_compare_nothing(self, planner: RulePlanner) -> None:
+        message = "When was the Harbour Bridge opened? Old Pier, when did it burn?"
+        asked = [one.text for one in planner.plan(message)]
+        assert len(asked) == 2
+        found = [[passage(1, "It was opened in 1932.", title="Harbour Bridge")], []]
+        assert all(one.kind == "hop" for one in planner.revise(message, asked, found))
 
 
 class TestRevise:
