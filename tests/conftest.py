@@ -26,6 +26,7 @@ from rag.reading.parser import Parser
 from rag.runs.runs import Runs
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
+from rag.ui.serving.startup import skip_component_scan
 from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
 from tests.support import postgres
@@ -45,6 +46,7 @@ _ENOUGH = 8 << 30  # bytes
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
     """Put the tests' folders in memory if there is enough space: each library syncs to disk dozens of times."""
+    skip_component_scan()  # each AppTest would scan
     if _IN_MEMORY.is_dir() and shutil.disk_usage(_IN_MEMORY).free >= _ENOUGH:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
 
