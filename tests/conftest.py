@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -47,6 +48,7 @@ _ENOUGH = 8 << 30  # bytes
 def pytest_configure() -> None:
     """Put the tests' folders in memory if there is enough space: each library syncs to disk dozens of times."""
     skip_component_scan()  # each AppTest would scan
+    sys.modules.setdefault("fastembed", None)  # type: ignore[arg-type]  # each Qdrant client would search for it
     if _IN_MEMORY.is_dir() and shutil.disk_usage(_IN_MEMORY).free >= _ENOUGH:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
 
