@@ -107,7 +107,7 @@ class RulePlanner:
         each page was found as one passage from its beginning: of a longer page, the search has read the relevant part.
         """
         titles = {trim_title(passage.title) for passages in found for passage in passages}
-        is_whole = question in asked  # else each of its questions was searched for
+        is_whole = asked[:1] == [question]  # else each of its questions was searched for
         sides = _find_sides(question, titles) if is_whole else []
         sources = list(zip(asked, found, strict=True))
         if sides:

@@ -88,6 +88,9 @@ class TestCompare:
         assert len(asked) == 2
         found = [[passage(1, "It was opened in 1932.", title="Harbour Bridge")], []]
         assert all(one.kind == "hop" for one in planner.revise(message, asked, found))
+        both = [*found[0], passage(2, "It burnt.", title="Old Pier")]
+        searched_web = planner.revise(message, [*asked, message], [*found, both])
+        assert all(one.kind == "hop" for one in searched_web)
 
 
 class TestRevise:

@@ -24,7 +24,7 @@ from rag.ui.kit.session import get_app
 
 _FIRST_MODULES = ("rag.ui.chat.start", "rag.ui.chat.conversation", "streamlit.emojis")
 PATCHED_STREAMLIT = "1.67.0"
-"""The version whose private method `patch_script_runner` replaces; `rag/ui/static/page.js` depends on its dialogs."""
+"""The version whose methods are replaced here; `rag/ui/static/page.js` depends on its dialogs."""
 _PAUSE: Final = 0.02  # seconds
 
 
@@ -53,10 +53,7 @@ def _low_priority() -> Iterator[None]:
 
 
 def skip_component_scan() -> None:
-    """Patch Streamlit so that it doesn't read every installed package's metadata, for 0.2 s, to find custom components.
-
-    The app uses none.
-    """
+    """Patch Streamlit so that it doesn't search packages for custom components: it takes 0.2 s, and none is used."""
     setattr(BidiComponentManager, "discover_and_register_components", lambda _, **__: None)  # noqa: B010
 
 

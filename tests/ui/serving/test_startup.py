@@ -1,4 +1,4 @@
-"""A session waits for the end of a script runner before it starts another."""
+"""The patches of Streamlit: a session waits for the end of a script runner; packages are not searched."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 import streamlit
+from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.runtime import Runtime
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+from streamlit.testing.v1 import AppTest
 
 from rag.ui.serving.startup import PATCHED_STREAMLIT, patch_script_runner
 
@@ -96,3 +98,8 @@ def test_what_the_patches_replace_is_there() -> None:
     replaced = ("_call_soon_on_event_loop", "flush_browser_queue", "_create_scriptrunner")
     assert all(callable(getattr(AppSession, name, None)) for name in replaced)
     assert all(callable(getattr(Runtime, name, None)) for name in ("_send_message", "_enqueued_some_message"))
+
+
+def test_packages_are_not_searched_for_components(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", lambda: pytest.fail("packages were searched"))
+    assert not AppTest.from_string("import streamlit; streamlit.write('Page')").run().exception
