@@ -131,16 +131,17 @@ class Library(Searcher):
     def resolve(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         """Return the stored pages by the given hashes, which are those of pages or of their aliases.
 
-        Makes two queries for any number of hashes.
+        Makes a query for any number of hashes, and a second one if some are not those of pages.
         """
-        hashes = dict.fromkeys(url_hashes)
-        if not hashes:
-            return {}
-        only = models.Filter(must=[match_any("alias_hashes", list(hashes))])
+        pages = self.stored_pages(url_hashes)
+        missing = set(url_hashes) - pages.keys()
+        if not missing:
+            return pages
+        only = models.Filter(must=[match_any("alias_hashes", sorted(missing))])
         records = [*walk(self.client, self.pages_collection, only, payload=_WITH_ALIASES)]
         rows = [record.payload or {} for record in reversed(records) if not is_removed(record)]
-        by_alias = {alias: self._page_from(row) for row in rows for alias in hashes.keys() & row["alias_hashes"]}
-        return by_alias | self.stored_pages(url_hashes)
+        by_alias = {alias: self._page_from(row) for row in rows for alias in missing.intersection(row["alias_hashes"])}
+        return by_alias | pages
 
     def claimants(self, url_hashes: Sequence[str], *, limit: int = _MAX_CLAIMANTS) -> dict[str, list[Page]]:
         """Return up to `limit` pages that claim one of these addresses, by its hash. Claims are unverified."""

@@ -59,9 +59,6 @@ CHUNK_INDEXES: Mapping[str, models.PayloadSchemaType] = {
 PAGE_INDEXES: Mapping[str, models.PayloadSchemaType] = {
     "settled": _BOOL,
     "text_hash": _KEYWORD,
-    "site": _KEYWORD,
-    "language": _KEYWORD,
-    "status": _KEYWORD,
     "alias_hashes": _KEYWORD,
     "claim_hashes": _KEYWORD,
     "left_out": _BOOL,
