@@ -67,7 +67,7 @@ class Background:
     def loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
+                self._loop = _new_event_loop()
                 self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="runs"))
                 threading.Thread(target=self._loop.run_forever, name="runs", daemon=True).start()
             return self._loop
@@ -75,6 +75,14 @@ class Background:
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` in the loop and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self.loop()).result()
+
+
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        from uvloop import new_event_loop
+    except ImportError:  # there is no build for Windows
+        return asyncio.new_event_loop()
+    return new_event_loop()
 
 
 BACKGROUND: Final = Background()
