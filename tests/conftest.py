@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -52,6 +53,12 @@ def pytest_configure() -> None:
     sys.modules.setdefault("fastembed", None)  # type: ignore[arg-type]  # each Qdrant client would search for it
     if _IN_MEMORY.is_dir() and shutil.disk_usage(_IN_MEMORY).free >= _ENOUGH:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
+
+
+def pytest_collection_finish() -> None:
+    """Exempt what was collected from garbage collections: walking it takes a tenth of the suite's time."""
+    gc.collect()
+    gc.freeze()
 
 
 class PersistentParser(Parser):
