@@ -4,12 +4,12 @@ import http.client
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from rag.locales import label, say
 from rag.types import Notice
 from rag.ui.kit.browser import COOKIE
-from tests.e2e.conftest import OpenTab, ask, wait_until_idle
+from tests.e2e.conftest import LOCALES, OpenTab, ask, wait_until_idle
 
 HANDSHAKE = {
     "Connection": "Upgrade",
@@ -68,10 +68,10 @@ def violations(page: Page) -> list[str]:
 
 @pytest.mark.usefixtures("samples")
 def test_the_content_security_policy_suffices_for_all_pages_and_blocks_injected_scripts(
-    open_tab: OpenTab, address: str
+    browser: Browser, address: str
 ) -> None:
-    page = open_tab()
-    page.context.add_init_script(WATCH)
+    page = browser.new_page(locale=LOCALES["en"])  # its own, as the script stays
+    page.add_init_script(WATCH)
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     for path in ("/add", "/library", "/search", "/settings", "/"):
@@ -90,6 +90,7 @@ def test_the_content_security_policy_suffices_for_all_pages_and_blocks_injected_
     )
     assert violations(page) == ["script-src-elem inline"]
     assert page.evaluate("window.slipped") is None
+    page.close()
 
 
 def test_the_id_of_a_browser_is_out_of_reach_of_scripts(open_tab: OpenTab) -> None:
