@@ -2,19 +2,17 @@
 
     python -m benchmarks.answer_reader [--data FOLDER] [--minutes 20 32] [--start FILE] [--out FILE]
 
-The first stage trains on half of xquad's paragraphs in both languages and on chroma; the second on the same half of
-xquad and, twice, on answer_reader_questions.jsonl: questions in people's own words about pages of wcxb, aeb and
-xquad-zh, two in five of which their page does not answer. Distractors are search results for the former, and the rest
-of the page for the latter. The set `natural`, its pages and the other half of xquad are not read. The loss is a softmax
-over the lines of up to three stretches and "none of them" (Clark & Gardner 2018, "Simple and Effective Multi-Paragraph
-Reading Comprehension", arXiv 1710.10723); for one question in five, the answering lines are dropped. The file has the
-differences from the built-in weights as low-rank factors (truncated SVD).
+The first stage trains on half of xquad's paragraphs, asked in both languages, and on chroma; the second on the same
+half of xquad and, twice, on the questions of `benchmarks.reader_questions` that are not held out. Distractors are
+search results for the former, and the rest of the page for the latter. The set `natural`, its pages and the other half
+of xquad are not read. The loss is a softmax over the lines of up to three stretches and "none of them" (Clark & Gardner
+2018, "Simple and Effective Multi-Paragraph Reading Comprehension", arXiv 1710.10723); for one question in five, the
+answering lines are dropped. The file has the differences from the built-in weights as low-rank factors (truncated SVD).
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,8 +27,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from benchmarks.datasets import DEFAULT_FOLDER, Dataset, is_trained_on, load, sample_evenly
+from benchmarks.datasets import DEFAULT_FOLDER, Dataset, is_trained_on, load, sample_evenly, variant
 from benchmarks.measured_app import MeasuredApp, import_set, measured_app
+from benchmarks.reader_questions import read_pages, read_questions
 from rag.evaluation.evidence import normalise_text
 from rag.models.answer_reader import MAX_TOKENS, WEIGHTS, Line, TokenizedLines
 from rag.models.model_files import BUILTIN, find_model
@@ -39,7 +38,6 @@ from rag.models.transformer import read_bert
 from rag.reasoning.extractive import FEATURES
 from rag.reasoning.quotable import quotables
 
-QUESTIONS: Final = Path(__file__).with_name("answer_reader_questions.jsonl")
 RANK: Final = 64
 _CHROMA: Final = 240
 _BATCH_SIZE: Final = 8  # questions
@@ -64,7 +62,12 @@ def main() -> int:
     torch.manual_seed(1)
     tokens = Tokens(read_bert(find_model(BUILTIN).folder).tokenizer, MAX_TOKENS)
     with measured_app() as app:
-        xquad = [one for name in ("xquad-en", "xquad-zh") for one in _searches(app, _half(options.data, name), tokens)]
+        xquad = [
+            example
+            for name in ("xquad-en", "xquad-zh")
+            for half in _halves(options.data, name)
+            for example in _searches(app, half, tokens)
+        ]
         chroma = load(options.data / "chroma")
         chroma_sample = Dataset("chroma", chroma.pages, sample_evenly(chroma.questions, _CHROMA))
         first_stage = [*xquad, *_searches(app, chroma_sample, tokens)]
@@ -86,16 +89,18 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _half(folder: Path, name: str) -> Dataset:
-    """Return the half of a set that is trained on, without questions about pages of `natural`."""
+def _halves(folder: Path, name: str) -> Iterator[Dataset]:
+    """Yield the half of a set that is trained on, asked in either language, without the pages of `natural`."""
     data, natural = load(folder / name), {page["url"] for page in load(folder / "natural").pages}
-    rows = [row for row in data.questions if is_trained_on(row) and row["evidence"][0]["url"] not in natural]
-    return Dataset(name, data.pages, rows)
+    for asked in (data, variant(data, "cross-language")):
+        rows = [row for row in asked.questions if is_trained_on(row) and row["evidence"][0]["url"] not in natural]
+        yield Dataset(name, data.pages, rows)
 
 
 def _searches(app: MeasuredApp, data: Dataset, tokens: Tokens) -> Iterator[Example]:
     """Yield an example per question of a set, with the sentences of the passages that a search finds."""
-    import_set(app, data, "semantic", data.name)
+    if not app.libraries.has(data.name):
+        import_set(app, data, "semantic", data.name)
     quoter = app.quoter(data.name)
     for row in data.questions:
         passages = app.search(row["question"], library=data.name).passages
@@ -107,21 +112,15 @@ def _searches(app: MeasuredApp, data: Dataset, tokens: Tokens) -> Iterator[Examp
 
 def _own_pages(app: MeasuredApp, folder: Path, tokens: Tokens) -> Iterator[Example]:
     """Yield an example per question that ships with this command, with the sentences of its page."""
-    pages = {page["url"]: page for page in load(folder / "xquad-zh").pages}
-    for name in ("wcxb", "aeb"):
-        with (folder / name / "truth.jsonl").open(encoding="utf-8") as lines:
-            pages.update({row.get("url") or row["id"]: row for row in map(json.loads, lines)})
-    with QUESTIONS.open(encoding="utf-8") as lines:
-        rows_of = groupby(sorted(map(json.loads, lines), key=itemgetter("url")), key=itemgetter("url"))
-        for url, questions in rows_of:
-            yield from _cases(app, pages[url], questions, tokens)
+    pages, rows = read_pages(folder), read_questions(held_out=False)
+    for url, questions in groupby(sorted(rows, key=itemgetter("url")), key=itemgetter("url")):
+        yield from _cases(app, pages[url], questions, tokens)
 
 
 def _cases(app: MeasuredApp, page: dict[str, Any], rows: Iterable[dict[str, Any]], tokens: Tokens) -> Iterator[Example]:
     parts = [part for part in quotables(page["text"]) if normalise_text(part.text)]
-    title = page.get("title") or page["text"].partition("\n")[0][:60]
-    vectors = app.models.embedding.encode_passages([f"{title}. {part.text}" for part in parts])
-    lines, asks = [Line(0, title, "", part.text) for part in parts], [part.asks for part in parts]
+    vectors = app.models.embedding.encode_passages([f"{page['title']}. {part.text}" for part in parts])
+    lines, asks = [Line(0, page["title"], "", part.text) for part in parts], [part.asks for part in parts]
     for row in rows:
         scores = _MEANING * (vectors @ app.models.embedding.encode_query(row["question"]))
         quote, answer = ([page["text"][slice(*row[key])]] if key in row else [] for key in ("quote", "answer"))

@@ -13,6 +13,7 @@ from benchmarks import gate, intervals, report, samples
 from benchmarks.gate import MECHANISMS, Bench, Row
 from benchmarks.plain_search import Piece, PlainSearch, pieces_of
 from benchmarks.quoted import Quoted, _score
+from benchmarks.reader_questions import read_questions, read_written_pages
 from tests.support.hashed_model import HashedBuiltin, HashedModel
 
 PAGES = [
@@ -131,3 +132,19 @@ def test_an_unknown_name_says_which_there_are(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit):
         gate.main(["astrology"])
     assert "astrology is not one of retrieval," in capsys.readouterr().err
+
+
+class TestReaderQuestions:
+    def test_no_page_is_both_trained_and_tested_on(self) -> None:
+        trained, tested = ({row["url"] for row in read_questions(held_out=held_out)} for held_out in (False, True))
+        assert tested and not trained & tested
+
+    def test_written_pages_contain_the_quotes_and_the_quotes_the_answers(self) -> None:
+        texts = {page["url"]: page["text"] for page in read_written_pages()}
+        rows = [row for held_out in (False, True) for row in read_questions(held_out=held_out)]
+        written = [row for row in rows if row["url"] in texts]
+        assert {row["url"] for row in written} == set(texts)
+        for row in written:
+            if "quote" in row:
+                (start, end), (first, last) = row["quote"], row["answer"]
+                assert start <= first < last <= end <= len(texts[row["url"]])
