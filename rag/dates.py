@@ -67,7 +67,7 @@ _UNIT = r"(?:hour|day|week|month|year)"
 _HAN_COUNT = r"(?:\d{1,5}(?!\s?年)|\d{1,3}|[一二两三四五六七八九十百几半]{1,4})\s?个?(?:小时|天|日|周|星期|礼拜|月|年)"
 _HAN_WEEK = "(?:周|星期|礼拜)"
 
-SPAN: Final = lazy_regex(rf"\b{_COUNT} {_UNIT}s?\b|(?<!\d){_HAN_COUNT}", re.IGNORECASE)
+SPAN: Final = lazy_regex(rf"\b{_COUNT} {_UNIT}s?\b|(?<![\d哪]){_HAN_COUNT}", re.IGNORECASE)
 """A duration."""
 _MOMENT: Final = lazy_regex(
     rf"(?P<iso>(?<![\w./-])\d{{4}}([-/])\d{{1,2}}\2\d{{1,2}}(?![\d/-]))"

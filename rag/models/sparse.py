@@ -14,7 +14,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from pickle import UnpicklingError
@@ -28,7 +28,7 @@ from rag.models.engines import Workers
 from rag.models.model_files import HEAD
 from rag.models.tokens import Tokens, group_by_length, pad_rows
 from rag.patterns import lazy_regex
-from rag.quantities.numerals import parse_chinese
+from rag.quantities.numerals import parse_chinese, simplify
 from rag.text import fenced_blocks, make_encodable, sentence_spans, split_sentences
 from rag.types import SparseVector
 
@@ -56,7 +56,7 @@ def fold(text: str) -> str:
     groups of digits and the v of versions are removed. Used for terms only; stored pages are unchanged.
     """
     if _HAN.search(text):
-        text = _simplifier().convert(text)
+        text = simplify(text)
         text = _PERCENT.sub(lambda match: f"{_to_digits(match[1])}%", text)
         text = _NUMERAL_RUN.sub(lambda match: _to_digits(match[0]), text)
     text = _GROUPED.sub(lambda match: _GROUP_MARKS.sub("", match[0]), text)
@@ -65,13 +65,6 @@ def fold(text: str) -> str:
 
 def _to_digits(numeral: str) -> str:
     return f"{parse_chinese(numeral):f}"
-
-
-@cache
-def _simplifier() -> Any:
-    from opencc import OpenCC
-
-    return OpenCC("t2s")
 
 
 # Average number of terms in a chunk of 300 to 600 characters. On xquad-en, xquad-zh and chroma it gains up to 0.005 MRR

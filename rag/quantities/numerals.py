@@ -1,11 +1,15 @@
-"""Number formats: digits with any thousands and decimal separators, Chinese numerals, and English words."""
+"""Number formats: digits with any thousands and decimal separators, Chinese numerals, and English words.
+
+Also the simplification of traditional Chinese, which comes before the recognition of words.
+"""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import cache
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from rag.patterns import lazy_regex
 
@@ -52,6 +56,18 @@ ENGLISH: Final = (
 """A whole number in English words: twenty-five, a hundred and five, two million three hundred thousand."""
 
 
+def simplify(text: str) -> str:
+    """Return a text with its traditional Chinese characters simplified (OpenCC)."""
+    return str(_simplifier().convert(text))
+
+
+@cache
+def _simplifier() -> Any:
+    from opencc import OpenCC
+
+    return OpenCC("t2s")
+
+
 def parse_digits(text: str) -> Decimal:
     """Return the value of a match of DIGITS. Repeated marks and a comma before three digits separate thousands."""
     bare = re.sub("[ '’]", "", text)
@@ -81,11 +97,12 @@ def _parse_places(text: str) -> Decimal:
     total = section = Decimal(0)
     digit: Decimal | None = None
     place = 0
-    for token in re.findall(r"[\d.]+|\D", text):
+    tokens = re.findall(r"[\d.]+|\D", text)
+    for index, token in enumerate(tokens):
         previous, place = place, HAN_PLACES.get(token, 0)
         if not place:
             digit = Decimal(token) if token[0].isascii() else Decimal(_parse_digit(token))
-            if previous >= 100 and token == text[-1] and digit:  # 三万五 is 35,000
+            if previous >= 100 and index == len(tokens) - 1 and len(token) == 1:  # 三万五 is 35,000
                 digit *= previous // 10
         elif place < 10_000:
             section, digit = section + (1 if digit is None else digit) * place, None

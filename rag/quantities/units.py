@@ -5,10 +5,11 @@ The table below has units with exact conversions. More names, units and currenci
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import cache
 from itertools import product
 from typing import Final, Literal
@@ -51,63 +52,46 @@ class Unit:
     zero: Decimal = Decimal(0)
 
 
-# Symbol, size, and other names; English plurals with s are added.
-_TABLE: Final[dict[Dimension, str]] = {
-    (1, 0, 0, 0, 0): """m 1 metre meter 米 公尺|km 1000 kilometre kilometer 公里 千米|cm .01 centimetre centimeter 厘米
+# By dimension: symbol, size, and other names, in which _ is a space; English plurals with s are added.
+_TABLE: Final = {
+    "1 0 0 0 0": """m 1 metre meter 米 公尺|km 1000 kilometre kilometer 公里 千米|cm .01 centimetre centimeter 厘米 公分
         |mm .001 millimetre millimeter 毫米|mi 1609.344 mile 英里|ft .3048 foot feet 英尺|in .0254 inch inches 英寸
-        |yd .9144 yard 码|nmi 1852 海里|里 500""",
-    (0, 1, 0, 0, 0): """kg 1 kilogram kilo 千克 公斤|g .001 gram 克|mg .000001 milligram 毫克|t 1000 tonne 吨
-        |lb .45359237 lbs pound 磅|oz .028349523125 ounce 盎司|斤 .5""",
-    (
-        0,
-        0,
-        1,
-        0,
-        0,
-    ): """s 1 sec second 秒|min 60 minute 分钟 分|h 3600 hr hour 小时 钟头|day 86400 天|week 604800 周 星期
+        |yd .9144 yard 码|nmi 1852 海里|里 500 里地|尺 1/3|寸 1/30""",
+    "0 1 0 0 0": """kg 1 kilogram kilo 千克 公斤|g .001 gram 克|mg .000001 milligram 毫克|t 1000 tonne 吨
+        |lb .45359237 lbs pound 磅|oz .028349523125 ounce 盎司|斤 .5|st 6.35029318 stone 英石""",
+    "0 0 1 0 0": """s 1 sec second 秒|min 60 minute 分钟 分|h 3600 hr hour 小时 钟头|day 86400 天|week 604800 周 星期
         |ms .001 millisecond 毫秒""",
-    (0, 0, 0, 1, 0): """B 1 byte 字节|bit .125 比特|kB 1000 kilobyte|MB 1000000 megabyte|GB 1000000000 gigabyte
-        |TB 1000000000000 terabyte|KiB 1024|MiB 1048576|GiB 1073741824|Mbit 125000 megabit|Gbit 125000000 gigabit""",
-    (
-        2,
-        0,
-        0,
-        0,
-        0,
-    ): "m² 1 平方米|km² 1000000 平方公里 平方千米|ha 10000 hectare 公顷|acre 4046.8564224 英亩|亩 666.6666667",
-    (
-        3,
-        0,
-        0,
-        0,
-        0,
-    ): """l .001 litre liter 升|ml .000001 millilitre milliliter 毫升|m³ 1 立方米|gal .003785411784 gallon 加仑
-        |cup .0002365882365""",
-    (1, 0, -1, 0, 0): "mph .44704|kph .2777777777777777777778 kmh|knot .5144444444444444444444 节",
-    (0, 0, -1, 1, 0): "bps .125|kbps 125|Mbps 125000|Gbps 125000000",
-    (2, 1, -2, 0, 0): "J 1 joule 焦耳|kJ 1000|cal 4.184 calorie 卡路里|kcal 4184 千卡 大卡|kWh 3600000 千瓦时",
-    (2, 1, -3, 0, 0): "W 1 watt 瓦|kW 1000 kilowatt 千瓦|hp 745.69987158227 horsepower 马力",
-    (-1, 1, -2, 0, 0): "Pa 1 pascal 帕|kPa 1000|bar 100000|psi 6894.757293168|atm 101325 atmosphere",
-    (
-        0,
-        0,
-        0,
-        0,
-        1,
-    ): "K 1 kelvin 开尔文|°C 1 ℃ C celsius 摄氏度 摄氏|°F .5555555555555555555556 ℉ F fahrenheit 华氏度 华氏",
+    "0 0 0 1 0": """B 1 byte 字节|bit .125 比特|kB 1000 kilobyte|MB 1000000 megabyte 兆|GB 1000000000 gigabyte G
+        |TB 1000000000000 terabyte T|KiB 1024|MiB 1048576|GiB 1073741824|Mbit 125000 megabit|Gbit 125000000 gigabit""",
+    "2 0 0 0 0": """m² 1 平方米 平米|km² 1000000 平方公里 平方千米|ha 10000 hectare 公顷|acre 4046.8564224 英亩
+        |亩 2000/3 亩地|坪 400/121""",
+    "3 0 0 0 0": """l .001 litre liter 升|dl .0001|cl .00001|ml .000001 millilitre milliliter cc 毫升
+        |m³ 1 立方米|gal .003785411784 gallon 加仑|qt .000946352946 quart 夸脱|pt .000473176473 pint 品脱
+        |cup .0002365882365 杯|fl_oz .0000295735295625 fluid_ounce fl_ounce 液盎司|tbsp .00001478676478125 tablespoon
+        |tsp .00000492892159375 teaspoon|汤匙 .000015 大匙 大勺|茶匙 .000005 小勺""",
+    "1 0 -1 0 0": "mph .44704|kph 5/18 kmh kmph|knot 463/900 节",
+    "0 0 -1 1 0": "bps .125|kbps 125|Mbps 125000|Gbps 125000000",
+    "2 1 -2 0 0": "J 1 joule 焦耳|kJ 1000 千焦|cal 4.184 calorie 卡路里|kcal 4184 千卡 大卡|kWh 3600000 千瓦时",
+    "2 1 -3 0 0": "W 1 watt 瓦|kW 1000 kilowatt 千瓦|hp 745.69987158227 horsepower 马力",
+    "-1 1 -2 0 0": "Pa 1 pascal 帕|kPa 1000|bar 100000|psi 6894.757293168|atm 101325 atmosphere",
+    "0 0 0 0 1": "K 1 kelvin 开尔文|°C 1 ℃ C celsius 摄氏度 摄氏|°F 5/9 ℉ F fahrenheit 华氏度 华氏",
 }
-_ZEROS: Final = {"°C": Decimal("273.15"), "°F": Decimal("459.67") * 5 / 9}
+_DIVIDE: Final = Context(prec=34).divide
+_ZEROS: Final = {"°C": Decimal("273.15"), "°F": _DIVIDE(Decimal(45967), 180)}
 
 
 def _iter_units() -> Iterator[tuple[str, Unit]]:
-    for dimension, table in _TABLE.items():
+    for powers, table in _TABLE.items():
         for row in table.split("|"):
-            symbol, size, *names = row.split()
-            unit = Unit(symbol, Quantity(Decimal(size), dimension), _ZEROS.get(symbol, Decimal(0)))
-            yield from ((name, unit) for name in (symbol, *names))
-            yield from (
-                (f"{name}s", unit) for name in (symbol, *names) if name.isascii() and name.islower() and len(name) > 2
-            )
+            symbol, size, *names = (word.replace("_", " ") for word in row.split())
+            dividend, _, divisor = size.partition("/")
+            quantity = Quantity(_DIVIDE(Decimal(dividend), Decimal(divisor or 1)), tuple(map(int, powers.split())))
+            zero = _ZEROS.get(symbol, Decimal(0))
+            for name in (symbol, *names):
+                unit = Unit(name if name.isalpha() and not name.isascii() and not zero else symbol, quantity, zero)
+                yield name, unit
+                if name.isascii() and name.islower() and len(name) > 2:
+                    yield f"{name}s", unit
 
 
 UNITS: Final[dict[str, Unit]] = dict(_iter_units())
@@ -120,22 +104,34 @@ def find_unit(name: str) -> Unit | None:
 
 
 def find_compound_unit(name: str) -> Unit | None:
-    """Return a unit, its square or cube ("square metres"), a quotient ("km/h"), or per cent."""
+    """Return a unit, its square or cube ("square metres", "ft²"), a quotient ("km/h"), or per cent."""
     if name == "%":
         return Unit("%", Quantity(Decimal("0.01")))
+    if unit := find_unit(name):
+        return unit
     dividend, slash, divisor = name.replace("每", "/").partition("/")
-    unit, per = find_unit(dividend.split()[-1]) if dividend.split() else None, find_unit(divisor)
-    if slash and unit and per:
-        return Unit(
-            f"{unit.symbol}/{per.symbol}",
-            Quantity(unit.size.value / per.size.value, unit.size.multiply_dimension(per.size, -1)),
-        )
-    han = {"平方": 2, "立方": 3}.get(dividend[:2]) if unit is None and not slash else None
-    unit = find_unit(dividend[2:]) if han else unit
-    power = han or ({"square": 2, "cubic": 3}.get(dividend.split()[0].lower()) if unit else None)
-    if slash or unit is None or power is None:
-        return None if slash else unit
-    return Unit(f"{unit.symbol}{'²' if power == 2 else '³'}", unit.size.power(power))
+    if slash:
+        unit, per = find_compound_unit(dividend), find_compound_unit(divisor)
+        size = unit and per and Quantity(unit.size.value / per.size.value, unit.size.multiply_dimension(per.size, -1))
+        return Unit(f"{unit.symbol}/{per.symbol}", size) if unit and per and size else None
+    match = _POWER.fullmatch(re.sub("^degrees? ", "", name, flags=re.IGNORECASE))
+    unit = find_unit(match["name"]) if match else None
+    if match is None or unit is None or not (match["word"] or match["digit"]):
+        return unit
+    exponent = _exponent(match)
+    return Unit(raise_symbol(unit.symbol, exponent), unit.size.power(exponent))
+
+
+def raise_symbol(symbol: str, power: int) -> str:
+    """Return the symbol of a unit's power: ft², 平方英尺, s^4."""
+    if power in (2, 3) and not symbol.isascii():
+        return f"{'平方' if power == 2 else '立方'}{symbol}"
+    return symbol if power == 1 else f"{symbol}{'²³'[power - 2] if power in (2, 3) else f'^{power}'}"
+
+
+def _exponent(match: re.Match[str]) -> int:
+    power = match["digit"] or match["word"].strip()
+    return 2 if power in ("2", "²", "square", "sq", "平方") else 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +164,7 @@ _PREFIXES: Final = {
     "nano": -9, "pico": -12,
 }  # fmt: skip
 _PREFIXED: Final = lazy_regex(rf"([a-z]+-)({'|'.join(_PREFIXES)})([a-z]+)")
-_POWER: Final = lazy_regex(r"(?P<word>square |cubic |sq |cu |平方|立方)?(?P<name>[^\d/]{1,24})(?P<digit>[23])?")
+_POWER: Final = lazy_regex(r"(?P<word>square |cubic |sq |cu |平方|立方)?(?P<name>[^\d/²³]{1,24})(?P<digit>[23²³])?")
 # CLDR has names for these, but no conversions.
 _SIZES: Final = {
     "concentr-percent": ("%", "1"), "concentr-permille": ("%", "0.1"), "concentr-permyriad": ("%", "0.01"),
@@ -192,19 +188,21 @@ _SUBUNITS: Final = {
 _MAJOR: Final = frozenset("USD EUR GBP CNY JPY RUB INR".split())  # the default meaning of "dollars" and the like
 _AMBIGUOUS_NAMES: Final = frozenset("em ems c item items point points 项 点 light 光".split())
 _SHORT_NAMES: Final = {"mcg": "μg", "KB": "kB", "hrs": "h", "mins": "min", "secs": "s", "kgs": "kg", "yrs": "years"}
+_COLLOQUIAL: Final = frozenset("分 尺 寸 杯 兆 G T pt st cc 小勺 大勺 亩地".split())  # more often something else
 _DEGREES: Final = "degrees degree deg ° 度".split()
 
 
 @cache
 def load_measures() -> Mapping[str, tuple[Measure, ...]]:
     """Return all measures by name of a unit or currency; names of three or more letters are also in lower case."""
-    measures: dict[str, list[Measure]] = {name: [_to_measure(unit)] for name, unit in UNITS.items() if name != "分"}
+    units = {name: _to_measure(unit) for name, unit in UNITS.items() if name not in _COLLOQUIAL}
+    measures = {name: [measure] for name, measure in units.items()}
     measures |= {name: [Measure("%-point", Decimal(size))] for name, size in _POINTS.items()}
     for name, (codes, size) in _SUBUNITS.items():
         measures[name] = [Measure(code, Decimal(size)) for code in codes.split()]
     for unit, names in _load_cldr_units().items():
-        measure = next((measures[name][0] for name in sorted(names) if name in UNITS), None) or _convert_cldr_unit(unit)
-        for name in names - UNITS.keys() - _AMBIGUOUS_NAMES:
+        measure = next((units[name] for name in sorted(names) if name in units), None) or _convert_cldr_unit(unit)
+        for name in names - units.keys() - _AMBIGUOUS_NAMES:
             measures.setdefault(name, []).append(measure)
     measures["日"] = measures["天"]
     for name, symbol in _SHORT_NAMES.items():
@@ -230,8 +228,7 @@ def find_measures(name: str) -> tuple[Measure, ...]:
     match = _POWER.fullmatch(name)
     if match is None or not (match["word"] or match["digit"]):
         return ()
-    exponent = int(match["digit"] or (2 if match["word"].strip() in ("square", "sq", "平方") else 3))
-    return tuple(measure.power(exponent) for measure in find_measures(match["name"]))
+    return tuple(measure.power(_exponent(match)) for measure in find_measures(match["name"]))
 
 
 @cache

@@ -37,6 +37,7 @@ from rag.routing.classifier import (
     route_probabilities,
 )
 from rag.tools.calculator import expression_of
+from rag.tools.calendar_day import is_calendar_question
 from rag.types import Notice
 
 log = logging.getLogger(__name__)
@@ -91,6 +92,8 @@ class Router:
             return _route_by(message, "unknown", "rules", "route_no_words")
         if expression := expression_of(message.text):
             return _route_by(message, "calculate", "rules", "route_expression", expression=expression)
+        if is_calendar_question(message.text):
+            return _route_by(message, "date", "rules", "route_date")
         if is_about_conversation(message.text):
             return _route_by(message, "small_talk", "rules", "route_conversation")
         return None

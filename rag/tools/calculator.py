@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal, DecimalException, DivisionByZero, InvalidOperation, Overflow, localcontext
 from functools import cache
 from itertools import combinations
@@ -17,9 +17,20 @@ from typing import Any, Final
 from rag.errors import ToolError
 from rag.patterns import lazy_regex
 from rag.quantities.numerals import parse_chinese
-from rag.quantities.units import BASES, NONE, UNITS, Quantity, Unit, find_compound_unit, load_currencies
+from rag.quantities.units import (
+    BASES,
+    NONE,
+    UNITS,
+    Quantity,
+    Unit,
+    find_compound_unit,
+    find_unit,
+    load_currencies,
+    raise_symbol,
+)
+from rag.tools.readings import find_readings, find_target, strip_request
 from rag.tools.tool import Tool, ToolResources, ToolResult
-from rag.tools.wording import HAN_NUMERALS, MONEY_CODES, RATIOS, normalise_expression, replace_words
+from rag.tools.wording import HAN_NUMERALS, MONEY_CODES, money_format, normalise_expression, replace_words
 
 _MAX_CHARACTERS: Final = 500
 """Maximum characters of an expression."""
@@ -28,29 +39,6 @@ _CONTEXT: Final = Context(prec=34, Emax=9999, Emin=-9999, traps=[Overflow, Divis
 _DIGITS: Final = Context(prec=12)
 _ROUNDING: Final = Decimal("1e-30")
 """Relative error of a result that counts as exact."""
-_UNIT: Final = r"(?P<unit>(?:square |cubic |degrees? )?[A-Za-z°%\u4e00-\u9fff]{1,16}(?:/[A-Za-z\u4e00-\u9fff]{1,16})?)"
-_LEAD: Final = lazy_regex(
-    r"(?:(?:please|(?:can|could|would|will) you|tell me|请问?|麻烦|帮我|给我|你|原价)[, ，]*+)*+"
-    r"(?P<asks>what do (?:you|i) get (?:if|when) (?:you|i)|what(?:'?s| is| are| does)|how (?:much|many) (?:is|are)"
-    r"|calculate|compute|evaluate|work out|solve|convert|计算|换算|算|求|把|将|=)?(?:一?算|一下|出)*+[ :：]*+"
-    r"(?:the (?:value|result) of )?",
-    re.IGNORECASE,
-)
-_TAIL: Final = lazy_regex(
-    r"(?<!\s)\s*+(?P<asks>=|\bequals?(?: to)?|的?结果(?:是|为)?|\bcomes? to|\bis how much|等于|得|是|为)?"
-    r" ?(?:what|多少钱?|几)?(?:,? ?please|呢|啊)?\Z",
-    re.IGNORECASE,
-)
-_INTO: Final = (
-    lazy_regex(rf"\Ahow many {_UNIT} (?:are (?:there )?in|is|are|in|equals?|makes?) (?P<of>.+)", re.IGNORECASE),
-    lazy_regex(rf"\A(?P<of>.+) (?:in|to|into|as) {_UNIT}", re.IGNORECASE),
-    lazy_regex(
-        rf"\A(?P<of>[^是等合为有换转折化相]+)(?:(?:换算|转换|换|转|折合|化)[成为到]?|相?[是等于合为有当]{{0,3}}(?:多少|几)个?){_UNIT}"
-    ),
-    lazy_regex(
-        r"\A(?P<of>[^是等合为换转]+)(?:相当于|等于|是|为|合|换算?成?|转换?成?)(?P<unit>[华摄]氏)(?:多少度|几度|度)?\Z"
-    ),
-)
 # Dates, ranges, phone numbers and versions: these are only calculated if the message asks for it.
 _NOT_ARITHMETIC: Final = lazy_regex(
     r"(?:the )?difference between (?:\d{4} and \d{4}|\d+\.\d+ and \d+(?:\.\d+)?)|(?:19|20)\d\d[\u4e00-\u9fff]+[\d.]+%"
@@ -71,8 +59,8 @@ def expression_of(text: str) -> str | None:
     """
     if len(text) > _MAX_CHARACTERS:
         return text if _BARE.fullmatch(text) and re.search(r"\d\s*[-+*/^×÷]", text) else None
-    body, is_requested = _strip_request(normalise_expression(text))
-    for source, unit in _readings(body):
+    body, is_requested = strip_request(normalise_expression(text))
+    for source, unit in find_readings(body):
         try:
             expression = _Expression(source)
         except ValueError:
@@ -84,27 +72,6 @@ def expression_of(text: str) -> str | None:
     return None
 
 
-def _strip_request(text: str) -> tuple[str, bool]:
-    """Return the text without its request, and True if this asks for a calculation; "what is" may ask for anything."""
-    lead = _LEAD.match(text)
-    start = lead.end() if lead else 0
-    text = text.rstrip(" ?？。.")
-    tail = _TAIL.search(text, start)
-    phrases = [one["asks"] for one in (lead, tail) if one and one["asks"]]
-    return text[start : tail.start() if tail else len(text)], any(not one.lower().startswith("what") for one in phrases)
-
-
-def _readings(body: str) -> Iterator[tuple[str, str]]:
-    """Yield possible readings, as an expression and a target unit; the text itself comes last."""
-    for ratio, signs in RATIOS:
-        if match := ratio.fullmatch(body):
-            yield match.expand(signs), "%"
-    for into in _INTO:
-        if (match := into.fullmatch(body)) and find_compound_unit(match["unit"]):
-            yield match["of"], match["unit"]
-    yield body, ""
-
-
 def calculate(request: str, _: ToolResources) -> ToolResult:
     """Return the result of an expression, or of the longest one in a text. Raises ToolError."""
     notation = expression_of(request) or _find_longest(request)
@@ -113,7 +80,7 @@ def calculate(request: str, _: ToolResources) -> ToolResult:
     if len(notation) > _MAX_CHARACTERS:
         raise ToolError("expression_long", limit=_MAX_CHARACTERS)
     source, separator, target = notation.rpartition(" in ")
-    if not separator or find_compound_unit(target) is None:
+    if not separator or not find_target(target):
         source, target = notation, ""
     try:
         expression = _Expression(source)
@@ -122,10 +89,8 @@ def calculate(request: str, _: ToolResources) -> ToolResult:
     except ValueError as error:
         raise ToolError("expression_unreadable") from error
     with localcontext(_CONTEXT):
-        number, unit = _convert(expression.value(), expression.units, target)
-        digits, exact = _format(number)
-    text = f"{notation} {'=' if exact else '≈'} {digits}{unit if unit == '%' else f' {unit}'.rstrip()}"
-    return ToolResult(text, {"expression": notation, "value": digits, "unit": unit})
+        result, is_exact = _show(expression.value(), expression.units, target, money_format(request))
+    return ToolResult(f"{expression.notation} {'=' if is_exact else '≈'} {result}", {"expression": notation})
 
 
 def can_calculate(text: str) -> bool:
@@ -156,39 +121,59 @@ def _find_longest(text: str) -> str | None:
     return max(expressions, key=len, default=None)
 
 
-def _convert(value: Quantity, units: Sequence[Unit], target: str) -> tuple[Decimal, str]:
-    """Convert a quantity to the target unit, else the first that fits, else one composed of `units`; return both."""
-    unit = (
-        find_compound_unit(target)
-        if target
-        else next((one for one in units if one.size.dimension == value.dimension), None)
-    )
-    if unit is not None:
-        if unit.size.dimension != value.dimension:
-            raise ToolError("expression_units")
-        return (value.value - unit.zero) / unit.size.value, unit.symbol
+def _show(value: Quantity, units: Sequence[Unit], target: str, money: str) -> tuple[str, bool]:
+    """Return a result in words, in the target's units or those of the expression, and True if it is exact."""
+    *larger, last = find_target(target) or (_choose_unit(value, units),)
+    if last.size.dimension != value.dimension:
+        raise ToolError("expression_units")
+    number, parts = (value.value - last.zero) / last.size.value, []
+    digits, is_exact = _format(number, is_measure=bool(target) and last.symbol != "%")
+    if money and not last.symbol:
+        return money.format(f"{number:.2f}".removesuffix(".00")), _is_close(round(number, 2), number)
+    if larger:  # feet, and the inches that remain, to two places
+        rest, is_exact = round(number, 2) * last.size.value, _is_close(round(number, 2), number)
+        for unit in larger:
+            count = rest // unit.size.value
+            rest -= count * unit.size.value
+            parts += [f"{count} {unit.symbol}"] * bool(count)
+        digits, _ = _format(rest / last.size.value)
+    is_word = target.isascii() and target.isalpha() and target.islower() and len(target) > 3 and not last.zero
+    name = target if is_word and digits != "1" else last.symbol
+    parts += [f"{digits}{name}" if name == "%" else f"{digits} {name}".rstrip()] * (digits != "0" or not parts)
+    return " ".join(parts), is_exact
+
+
+def _choose_unit(value: Quantity, units: Sequence[Unit]) -> Unit:
+    """Return the first of `units` that fits the dimension of a value, else one composed of them."""
+    if unit := next((one for one in units if one.size.dimension == value.dimension), None):
+        return unit
     size, names = Decimal(1), []
     for place, power in enumerate(value.dimension):
         base = next((one for one in units if one.size.dimension == BASES[place][1]), None)
         if power:
             size *= base.size.value**power if base else 1
             names.append((base.symbol if base else BASES[place][0], power))
-    below = "".join(f"/{name}{_superscript(-power)}" for name, power in names if power < 0)
-    return value.value / size, "·".join(f"{name}{_superscript(power)}" for name, power in names if power > 0) + below
+    below = "".join(f"/{raise_symbol(name, -power)}" for name, power in names if power < 0)
+    symbol = "·".join(raise_symbol(name, power) for name, power in names if power > 0) + below
+    return Unit(symbol, Quantity(size, value.dimension))
 
 
-def _superscript(power: int) -> str:
-    return "" if power == 1 else "²³"[power - 2] if power in (2, 3) else f"^{power}"
+def _format(number: Decimal, *, is_measure: bool = False) -> tuple[str, bool]:
+    """Return the number to twelve digits, or 34 for whole numbers, and True if that is exact.
 
-
-def _format(number: Decimal) -> tuple[str, bool]:
-    """Return the number to twelve digits, or 34 for whole numbers, and True if that is exact."""
+    A measure has all its digits up to eight, else six.
+    """
     whole = number == number.to_integral_value()
     short = number if whole and abs(number) < Decimal("1e34") else _DIGITS.plus(number)
+    if is_measure and not whole and len(short.normalize().as_tuple().digits) > 8:
+        short = Context(prec=max(6, number.adjusted() + 2)).plus(number)
     is_plain = short == 0 or Decimal("1e-9") <= abs(short) < Decimal("1e34")
     text = f"{short:f}" if is_plain else f"{short.normalize():e}".replace("e+", "e")
-    is_exact = abs(short - number) <= abs(number) * _ROUNDING
-    return text.rstrip("0").rstrip(".") if is_plain and "." in text else text, is_exact
+    return text.rstrip("0").rstrip(".") if is_plain and "." in text else text, _is_close(short, number)
+
+
+def _is_close(rounded: Decimal, number: Decimal) -> bool:
+    return abs(rounded - number) <= abs(number) * _ROUNDING
 
 
 # Expressions
@@ -196,7 +181,7 @@ def _format(number: Decimal) -> tuple[str, bool]:
 _HAN_UNITS: Final = "|".join(sorted((name for name in UNITS if not re.search("[a-z°]", name, re.I)), key=len)[::-1])
 _TOKEN: Final = lazy_regex(
     r"\s*+(?:(?P<number>(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)(?:\.\d++)?(?:[eE][+-]?\d++)?|\.\d++)"
-    rf"|(?P<word>(?:square |cubic |degrees? )?[A-Za-zπ°]++|(?:平方|立方)?(?:{_HAN_UNITS}))"
+    rf"|(?P<word>(?:square |cubic |degrees? |fl(?:uid)? )?[A-Za-zπ°]++[²³]?|(?:平方|立方)?(?:{_HAN_UNITS}))"
     rf"|(?P<han>[{HAN_NUMERALS}]++(?:点[{HAN_NUMERALS}]++)?)"
     r"|(?P<sign>\*\*|[-+*/()%!,]))\s*+"
 )
@@ -253,6 +238,7 @@ class _Expression:
         """The expression in one notation, whatever its language."""
         tokens = self._tokens[1:-1] if self.tree[0] == "()" else self._tokens
         text = " ".join(symbol for _, symbol in tokens)
+        text = re.sub(r"(?<=[^\W\d]) / (?=[^\W\d])", "/", text)
         text = re.sub(r"(?<=[(]) | (?=[%!),])|(?<=\b[a-z]{3}) (?=\()|(?<=sqrt) (?=\()", "", text)
         return re.sub(r"(?<![^(])([-+]) ", r"\1", re.sub(r" ?\*\* ?", "^", text))
 
@@ -319,7 +305,9 @@ class _Expression:
             self._advance()
             return ("()", inner)
         if symbol in ("-", "+"):
-            return (symbol, self._parse(_NEGATION, depth + 1))
+            operand = self._parse(_NEGATION, depth + 1)
+            is_measure = operand[0] == "unit"  # -40 °C is less than 40 °C, not the opposite of 313 K
+            return ("unit", (symbol, operand[1]), operand[2]) if is_measure else (symbol, operand)
         if symbol in _FUNCTIONS and (symbol != "min" or self._peek()[1] == "("):
             return (symbol, *self._parse_arguments(depth))
         if symbol in _CONSTANTS:
@@ -351,6 +339,8 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         if token is None:
             raise ValueError(text[position:])
         kind, symbol = ("number" if token["han"] else str(token.lastgroup)), token[0].strip()
+        if kind == "word" and len(symbol) <= 2 and (unit := find_unit(symbol)):  # 72 f, 500 mb
+            symbol = unit.symbol
         if token["han"] and tokens and tokens[-1][0] == "number" and not set(symbol) - set("百千万亿"):  # 3万
             symbol = f"{parse_chinese(tokens.pop()[1].replace(',', '') + symbol).normalize():f}"
         elif token["han"]:

@@ -76,6 +76,7 @@ def test_no_message_of_the_tests_was_learned_from() -> None:
         ("https://a.example/x", "save", "rules"),
         ("https://a.example/x\nwww.b.example/y、c.example.org/z。", "save", "rules"),
         ("12 * 7", "calculate", "rules"),
+        ("北京现在几点", "date", "rules"),
         ("…", "unknown", "rules"),
         ("我刚才问了什么？", "small_talk", "rules"),
         ("你好", "small_talk", "classifier"),

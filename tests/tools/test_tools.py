@@ -10,7 +10,7 @@ import pytest
 from rag.errors import ToolError
 from rag.locales import sentences
 from rag.tools import TOOLS
-from rag.tools.calendar_day import can_answer
+from rag.tools.calendar_day import can_answer, is_calendar_question
 from rag.tools.code import can_isolate
 from rag.tools.tool import ToolResources
 from rag.types import Page
@@ -56,26 +56,50 @@ def run(name: str, said: str, resources: ToolResources = RESOURCES) -> str:
             "days between 1 March 2026 and 5 May 2026",
             "65 days between Sunday, 1 March 2026 and Tuesday, 5 May 2026.",
         ),
-        ("what weekday was 14 July 1789?", "Tuesday, 14 July 1789 was 86694 days ago."),
-        ("1000 days from today", "Sunday, 19 August 2029: 1000 days after Monday, 23 November 2026."),
+        ("what weekday was 14 July 1789?", "Tuesday, 14 July 1789."),
+        ("1000 days from today", "Sunday, 19 August 2029 is in 1000 days."),
         ("two weeks before 25 December", "Friday, 11 December 2026: 14 days before Friday, 25 December 2026."),
         ("31 January 2027 plus one month", "Sunday, 28 February 2027: 28 days after Sunday, 31 January 2027."),
         ("is 2028 a leap year?", "2028 is a leap year."),
-        ("今天星期几", "2026年11月23日（星期一）就是今天。"),
-        ("离元旦还有几天", "距离2027年1月1日（星期五）还有 39 天。"),
-        ("三周后是几号", "2026年12月14日（星期一）：2026年11月23日（星期一）之后 21 天。"),
+        ("今天星期几", "今天是2026年11月23日（星期一）。"),
+        ("is it sunday today?", "Today is Monday, 23 November 2026."),
+        ("2027年5月1日是星期幾", "2027年5月1日（星期六）。"),
+        ("离元旦还有几天", "2027年1月1日（星期五），还有 39 天。"),
+        ("三周后是几号", "2026年12月14日（星期一），还有 21 天。"),
         (
             "2026年3月1日到2026年5月5日有多少天",
             "2026年3月1日（星期日）与2026年5月5日（星期二）相隔 65 天。",
         ),
-        ("10天前是哪天", "2026年11月13日（星期五）是 10 天前。"),
+        ("100天前是哪一天", "2026年8月15日（星期六），100 天前。"),
+        ("2月1日之后30天是哪天", "2027年2月1日（星期一）之后 30 天是2027年3月3日（星期三）。"),
+        ("days until christmas eve", "Thursday, 24 December 2026 is in 31 days."),
+        ("how many weeks until 1 march 2027", "Monday, 1 March 2027 is in 14 weeks."),
+        ("离2027年元旦还有几周", "2027年1月1日（星期五），还有 5 周 4 天。"),
+        ("2028年2月有多少天", "2028年2月1日（星期二）与2028年3月1日（星期三）相隔 29 天。"),
+        ("how old is someone born in 1987", "Born in 1987: turns 39 in 2026."),
+        ("I was born on 24 November 1990, how old am I", "Born on Saturday, 24 November 1990: 35 years old."),
+        ("95年出生的2030年多大", "1995年出生，2030年满 35 岁。"),
+        ("我是1990年5月5日出生的，今年几岁", "1990年5月5日（星期六）出生，现在 36 岁。"),
+        ("北京現在幾點", "北京现在是2026年11月23日（星期一）15:30 (UTC+0800)。"),
+        ("旧金山时间", "旧金山现在是2026年11月22日（星期日）23:30 (UTC-0800)。"),
+        ("日本现在几点", "日本现在是2026年11月23日（星期一）16:30 (UTC+0900)。"),
+        ("time in nyc", "It is Monday, 23 November 2026, 02:30 (UTC-0500) in NYC."),
+        (
+            "北京和伦敦的时差",
+            "北京现在是2026年11月23日（星期一）15:30 (UTC+0800)。\n\n"
+            "伦敦现在是2026年11月23日（星期一）07:30 (UTC+0000)。",
+        ),
+        ("10天前是哪天", "2026年11月13日（星期五），10 天前。"),
     ],
 )
 def test_dates(said: str, told: str) -> None:
     assert run("date", said) == told
 
 
-@pytest.mark.parametrize("said", ["days until 30 February 2027?", "9999-12-31 plus 99999 years", "when is Easter 2027"])
+@pytest.mark.parametrize(
+    "said",
+    ["days until 30 February 2027?", "9999-12-31 plus 99999 years", "when is Easter 2027", "how old will I be in 2040"],
+)
 def test_a_day_that_is_not_there(said: str) -> None:
     with pytest.raises(ToolError):
         run("date", said)
@@ -92,11 +116,33 @@ def test_a_day_that_is_not_there(said: str) -> None:
         ("when is Easter", False),
         ("when is Easter 2027", False),
         ("距离春节还有几天", False),
+        ("离过年还有几天", False),
+        ("what day is easter", False),
         ("what time does the shop in Tokyo close?", False),
     ],
 )
 def test_a_date_that_is_not_in_a_calendar_is_left_to_the_pages(text: str, is_answered: bool) -> None:
     assert can_answer(text) is is_answered
+
+
+@pytest.mark.parametrize(
+    ("text", "is_whole"),
+    [
+        ("北京现在几点", True),
+        ("what time is it in San Francisco?", True),
+        ("再过两周是几月几日？", True),
+        ("how old is someone born in 1987", True),
+        ("what time does the shop in Tokyo close?", False),
+        ("北京时间几点开会", False),
+        ("1990年出生的明星有哪些", False),
+        ("how old is the Eiffel Tower", False),
+        ("how many years since 1990", False),
+        ("what time", False),
+        ("since when?", False),
+    ],
+)
+def test_a_question_about_the_calendar_only(text: str, is_whole: bool) -> None:
+    assert is_calendar_question(text) is is_whole
 
 
 def test_what_a_library_holds_is_counted() -> None:
