@@ -77,21 +77,21 @@ _MOMENT: Final = lazy_regex(
     rf"|\b(?P<ago>{_COUNT} {_UNIT}s? ago)\b"
     rf"|\b(?P<rolling>(?:the )?(?:last|past|previous) {_COUNT} {_UNIT}s?|the (?:last|past) {_UNIT})\b"
     rf"|\b(?P<edge>(?:the )?(?:beginning|start) of (?:the|this|last) (?:week|month|year))\b"
-    rf"|\b(?P<near>(?:the day before )?yesterday|today|(?:the day after )?tomorrow)\b"
+    rf"|\b(?P<near>(?:the day before )?yesterday|today|this (?:morn|even)ing|(?:the day after )?tomorrow)\b"
     rf"|\b(?P<turn>(?:last|this|next) (?:week|month|year|{_WEEKDAY})|{_WEEKDAY})\b"
     r"|\b(?P<year>(?:19|20)\d\d)\b(?![年.,:/%-]\S)"
     r"|(?P<zhday>(?:(?:(?<!\d)\d{4}|[〇零一二三四五六七八九]{4}|[今去前明])年)?"
     r"(?:\d{1,2}|[一二三四五六七八九十]{1,2}|本|这个|上个?|下个)月(?:份|(?:\d{1,2}|[一二三四五六七八九十]{1,3})[日号]|初)?)"
     r"|(?P<zhyear>(?:(?<!\d)\d{4}|[〇零一二三四五六七八九]{4}|[今去前明])年初?|年初)"
-    r"|(?P<zhnear>大?前天|昨[天日]|今[天日]|明[天日]|大?后天)"
+    r"|(?P<zhnear>大?前天|昨[天日晚夜]|今[天日早晨晚]|明[天日]|大?后天)"
     rf"|(?P<zhturn>(?:上上|上|本|这|下)个?{_HAN_WEEK}[一二三四五六日天]?|(?<![每\d一两几]){_HAN_WEEK}[一二三四五六日天](?!次))"
     rf"|(?P<zhago>(?<!\d){_HAN_COUNT}[之以]?前)"
     rf"|(?P<zhrolling>(?:最近|过去|近)的?{_HAN_COUNT}|{_HAN_COUNT}[之以]?内)",
     re.IGNORECASE,
 )
 _BEFORE: Final = lazy_regex(
-    r"(?P<since>\b(?:ever since|since|starting|starting from|from|after|as of)|自从|自|从)(?: the| on)?\s?\Z"
-    r"|(?P<before>\bbefore)(?: the)?\s?\Z"
+    r"(?P<since>\b(?:(?:ever )?since|starting(?: from)?|from|after|newer than|as of)|自从?|从|晚于)(?: the| on)?\s?\Z"
+    r"|(?P<before>\b(?:before|prior to|(?:older|earlier) than)|早于)(?: the)?\s?\Z"
     r"|(?P<until>\b(?:until|till|up to|by)|截至|截止到?|直到)(?: the| on)?\s?\Z"
     r"|(?P<range>\bbetween)(?: the)?\s?\Z"
     r"|(?P<within>\b(?:in|on|during|for|within|over)|在)(?: the)?\s?\Z",

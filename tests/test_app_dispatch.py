@@ -229,11 +229,11 @@ def test_a_message_that_its_tool_can_read_is_for_the_tool(app: App) -> None:
 
 
 def test_a_name_that_only_the_pages_know_is_searched_for(app: App, page_server: PageServer) -> None:
-    page_server.add("/shelf", TEA.replace("Longjing tea", "The Kallax shelf").replace("Tea", "Kallax"))
+    page_server.add("/shelf", TEA.replace("Longjing tea", "The Hjklm shelf").replace("Tea", "Hjklm"))
     asked(app, page_server.url("/shelf"))
-    assert app.route("KALLAX").route == app.route("order two pizzas, extra cheese").route == "unknown"
-    turn = asked(app, "KALLAX")
+    assert app.route("HJKLM").route == app.route("order two pizzas, extra cheese").route == "unknown"
+    turn = asked(app, "HJKLM")
     assert turn.route == {}, "a plain question"
     assert turn.answer is not None
-    assert "Kallax" in turn.answer.text
+    assert "Hjklm" in turn.answer.text
     assert asked(app, "order two pizzas, extra cheese").route["route"] == "unknown"

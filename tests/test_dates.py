@@ -49,6 +49,10 @@ TODAY = date(2026, 11, 23)  # a Monday
         ("pages from 2019 to 2021", "2019-01-01", "2021-12-31", "from 2019 to 2021"),
         ("since 2019", "2019-01-01", "", "since 2019"),
         ("去年的页面", "2025-01-01", "2025-12-31", "去年"),
+        ("what did I add this morning?", "2026-11-23", "2026-11-23", "this morning"),
+        ("昨晚加的页面", "2026-11-22", "2026-11-22", "昨晚"),
+        ("articles older than 2025", "", "2024-12-31", "older than 2025"),
+        ("早于2025年的文章", "", "2024-12-31", "早于2025年"),
     ],
 )
 def test_periods(text: str, since: str, until: str, named: str) -> None:

@@ -46,7 +46,7 @@ from rag.prompts.requests import passage_block, wrap_quote
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.questions import asks, is_thanks
+from rag.reasoning.questions import is_greeting, is_thanks
 from rag.retrieval.answerable import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
 from rag.runs.options import RunOptions
 from rag.runs.run import PreparedGraph, Run
@@ -256,7 +256,7 @@ async def _answer_small_talk(question: str, state: ToolState, context: ToolConte
         except ModelError as error:
             log.info("small talk is answered by rules (%s)", error.code)
     text = (await context.rules.decide(question, history, [])).text
-    greeting = "small_talk_help" if history or asks(question) else "small_talk"
+    greeting = "small_talk" if is_greeting(question) and not history else "small_talk_help"
     return text or say(Notice("small_talk_thanks" if is_thanks(question) else greeting), context.resources.language)
 
 

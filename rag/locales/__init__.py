@@ -59,6 +59,13 @@ def label_count(key_one: str, key_many: str, count: int, language: Language, **v
     return label(key_one if count == 1 else key_many, language, count=f"{count:,}", **values)
 
 
+def language_name(tag: str, language: Language) -> str:
+    """Return `en` as "English" or “英文”; other tags stay as they are."""
+    if tag in ("en", "zh"):
+        return label(f"language_{tag}", language)
+    return tag or label("language_unknown", language)
+
+
 def fill(sentence: str, values: Mapping[str, Any], language: Language = "en") -> str:
     """Fill the placeholders of `sentence`. A value of `rag.types.because` becomes a sentence in `language`."""
     return _Filling(language).vformat(sentence, (), values)

@@ -126,6 +126,14 @@ _SENTENCE_END = lazy_regex(r"[.!。！]\s*+")
 _WORD_OR_HAN = lazy_regex(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 _MIN_WORDS: Final = 3  # words, or Han characters, of a question that can be answered separately
 _ASKS_CHOICE = lazy_regex(r"(\w)不\1|咋")
+_GREETING = lazy_regex(
+    r"\b(?:hi|hiya|hello|hey|yo|good (?:morning|afternoon|evening)|morning)\b|[你您]好|嗨|哈[喽啰]|[早午晚]上?[好安]"
+)
+_NEWEST = lazy_regex(
+    r"\b(?:newest|latest|last|most recent)(?: \w+)? (?:page|article|document)\b"
+    r"|\b(?:page|article|document)(?: that)? i(?: have|'ve)?(?: just)? (?:add|sav)ed"
+    r"|(?:最[新后近]|刚)[^，。？?几两三些]{0,6}(?:[篇页]|文章)"
+)
 _THANKS = lazy_regex(r"\b(?:thanks?|thx|ty|cheers|grateful)\b|[谢謝]|感激|辛苦了")
 
 
@@ -193,6 +201,16 @@ def _asks_in_words(text: str) -> bool:
 def is_thanks(question: str) -> bool:
     """Return whether a message that needs no page is a thank-you."""
     return bool(_THANKS.search(_normalise(question)))
+
+
+def is_greeting(question: str) -> bool:
+    """Return whether a message that needs no page greets, and asks nothing."""
+    return bool(_GREETING.search(_normalise(question))) and not asks(question)
+
+
+def asks_for_newest(question: str) -> bool:
+    """Return whether the question is about the page that was added last."""
+    return bool(_NEWEST.search(_normalise(question)))
 
 
 def is_about_conversation(question: str) -> bool:

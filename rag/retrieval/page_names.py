@@ -78,9 +78,9 @@ _SMALL_WORDS = frozenset("a an and at for from in of on or our the this to with 
 # Words for pages, requests and times: no name consists of these alone.
 _FRAME = frozenset(
     "all any anything about article brief changed change content day document each entire every everything give"
-    " happened it last latest library line list main make me month my new news overview page past please point read"
-    " recap recent say sentence short show since site summaries summarise summarize summary tell that their them these"
-    " thi those today two three until updated we web website week what whole write year yesterday you".split()
+    " happened it last latest library line list main make me month my new newest news overview page past please point"
+    " read recap recent say sentence short show since site summaries summarise summarize summary tell that their them"
+    " these thi those today two three until updated we web website week what whole write year yesterday you".split()
 )
 # Words of a request and of a summary's form, which are not its topic.
 _REQUEST_WORDS = frozenset(
@@ -90,12 +90,12 @@ _REQUEST_WORDS = frozenset(
     " lot max may message most much need no not number nutshell of out outline overall paragraph part pl plain plz"
     " pull put quick quickly rough roughly run rundown saved saying shall shorten shorter should simple skim so"
     " some speed stored stuff sum sumarise sumarize summarised summarized summed synopsis take takeaway thank"
-    " thing tl tldr together too topic up us version view walk want way whats will wont word would".split()
+    " there thing tl tldr together too topic up us version view walk want way whats will wont word would".split()
 )
 _ZH_REQUEST = lazy_regex(
-    "概览|总览|综述|综合|提炼|浓缩|压缩|缩写|缩到|缩成?|提要|提纲|大纲|梗概|精华|精简|重点|大意|大致|大概|大体|核心|观点|关键"
+    "概览|总览|综述|综合|提炼|浓缩|压缩|缩[写到成]?|提要|提纲|大纲|梗概|精华|精简|重点|大[意致概体]|核心|观点|关键|资料|[你您]"
     "|信息|简单|简要|简短|快速|长话短说|太长不看|没时间看?|帮忙|麻烦|能不能|列出|汇总|合起来|整理|整体|看看?完?|告诉|我想|想|了解"
-    "|一[个份遍]|几[篇页]|那[两几]?[篇页]|[两三]?[篇页]|来个|做个|写一?[个份段]?|给个|各|话|呗|吧|啊|呢|了|都|是|讲|说|有|些|啥|下"
+    "|一[个份遍]|几[篇页]|那[两几]?[篇页]|[两三]?[篇页]|来个|做个|写一?[个份段]?|给个|各|话|呗|吧|啊|呢|了|都|是|讲|说|没?有|些|啥|下"
 )
 _ALL = lazy_regex(
     r"\b(?:everything|librar(?:y|ies)|collection|(?:in|stored|saved) here|my (?:stuff|pages|sources|articles|documents)"
@@ -104,7 +104,7 @@ _ALL = lazy_regex(
     r"|全部|所有|整个|库里?|收藏|这里|存的|每[个页]|我的网页",
     re.IGNORECASE,
 )
-ABOUT = lazy_regex(r"\b(?:about|on|regarding|concerning)\b|关于|有关|相关", re.IGNORECASE)
+ABOUT = lazy_regex(r"\b(?:about|on|regarding|concerning)\b|有?关于|有关|相关", re.IGNORECASE)
 _MANNER = lazy_regex(
     r"\b(?:in|into|as|with|using|within|under|to) (?:(?:no more|less|fewer) than |(?:at most|about|around|up to) )?"
     r"(?:an? |one |two |three |four |five |six |ten |my own |your own |simple |plain |clear |easy |short |a few |\d+)"
@@ -118,7 +118,7 @@ _MANNER = lazy_regex(
     re.IGNORECASE,
 )
 _ZH_FRAME = lazy_regex(
-    "总结|概括|概述|概要|归纳|摘要|小结|梳理|介绍|一下|说说|讲讲|讲了|关于|有关|页面|网页|网站|文章|文档|资料库|知识库"
+    "总结|概括|概述|概要|归纳|摘要|小结|梳理|介绍|一下|说说|讲讲|讲了|有?关于|有关|页面|网页|网站|文章|文档|资料库|知识库"
     "|这[篇个些页份]|那[篇个些页份]|我的|所有|全部|整个|内容|主要|要点|什么|哪些|变化|更新|新增|最近|以来|上周|本周|昨天|今天"
     "|帮我|给我|请|的|把"
 )
@@ -184,10 +184,10 @@ def find_named_pages(text: str, pages: Sequence[Page]) -> list[Page]:
     return list(pages_found.values())
 
 
-def topic_of(text: str) -> str:
+def topic_of(text: str, shortest: int = 2) -> str:
     """Return the topic of a request for a summary, without the words around it; empty for the whole library.
 
-    A page of that name need not exist.
+    A page of that name need not exist. Chinese words have at least `shortest` characters.
     """
     for quote in _QUOTED.finditer(text):
         return quote[quote.lastindex or 0]
@@ -197,7 +197,7 @@ def topic_of(text: str) -> str:
     if is_chinese(rest):
         topic = _ALL.sub("", _ZH_REQUEST.sub("", _ZH_FRAME.sub("", rest)))
         parts = (part.strip() for part in re.split(r"[\s,;:?!，。；：？！、（）→]+", topic))
-        return " ".join(part for part in parts if len(part) > 1 and any(_tokens(part)))
+        return " ".join(part for part in parts if len(part) >= shortest and any(_tokens(part)))
     rest = re.sub(r"'(?:s|m|t|ve|d|re|ll)?\b", "", rest)
     return " ".join(word for word in re.findall(r"[\w+#&-]+", rest) if {*_tokens(word)} - _REQUEST_WORDS - {""})
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from rag.checking.terms import read_terms
 from rag.dates import find_period
 from rag.errors import ToolError
+from rag.locales import language_name
 from rag.patterns import lazy_regex
 from rag.quantities.detection import find_values, normalise
 from rag.retrieval.page_names import ABOUT, find_named_pages, find_on_site, find_pages_with, slug, topic_of, words
@@ -29,26 +30,42 @@ _LANGUAGES: Final = {
     "en": lazy_regex(r"\benglish\b|英[文语]", re.IGNORECASE),
     "zh": lazy_regex(r"\bchinese\b|[中汉][文语]", re.IGNORECASE),
 }
-_REQUESTS: Final = (
-    ("newest", lazy_regex(r"\b(?:newest|latest|last|most recent\w*|recently)\b|最新|最近|最后", re.IGNORECASE)),
-    ("oldest", lazy_regex(r"\b(?:oldest|first|earliest)\b|最早|最旧|第一", re.IGNORECASE)),
-    ("largest", lazy_regex(r"\b(?:largest|longest|biggest)\b|最大|最长", re.IGNORECASE)),
-    ("shortest", lazy_regex(r"\b(?:smallest|shortest)\b|最小|最短", re.IGNORECASE)),
-    (
-        "languages",
-        lazy_regex(r"\blanguages?\b|语[言种]|english.{1,40}chinese|chinese.{1,40}english|文.{1,20}[中英]文", re.I),
-    ),
-    ("sites", lazy_regex(r"\b(?:(?:web ?)?sites?|domains?|hosts?)\b|网站|站点|域名", re.IGNORECASE)),
-    ("list", lazy_regex(r"\b(?:list|name|titles?|(?:which|what) (?:pages|documents|articles))\b|列|标题|哪些", re.I)),
-)
+_REQUESTS: Final = {
+    name: lazy_regex(pattern, re.IGNORECASE)
+    for name, pattern in (
+        ("newest", r"\b(?:newest|latest|last|most recent\w*|recently)\b|最新|最近|最后"),
+        ("oldest", r"\b(?:oldest|first|earliest)\b|最早|最旧|第一"),
+        ("largest", r"\b(?:largest|longest|biggest)\b|最大|最长"),
+        ("shortest", r"\b(?:smallest|shortest)\b|最小|最短"),
+        ("languages", r"\blanguages?\b|语[言种]|english.{1,40}chinese|chinese.{1,40}english|文.{1,20}[中英]文"),
+        ("sites", r"\b(?:(?:web ?)?sites?|domains?|hosts?)\b|网站|站点|域名"),
+        ("average", r"\b(?:average|mean)\b|平均"),
+        ("authors", r"\b(?:authors?|who wrote)\b|作者|谁写"),
+        ("adder", r"\bwho (?:add|sav|stor|import|upload|put)\w*|谁(?:保存|上传|导入|添加|[加存放])的?"),
+        (
+            "failed",
+            r"\b(?:fail\w*|errors?|(?:could|did|was|were)(?:n['’]t| not))\b|失败|出错|没[能有]?[读抓导]|[读打]不",
+        ),
+        (
+            "added",
+            r"\bwhen\b|\b(?:what|which) da(?:y|te)\b|(?:什么时候|何时|[哪几][天日号])(?:保存|导入|添加|[加存])?的?",
+        ),
+        ("list", r"\b(?:list|name|titles?|(?:which|what) (?:pages|documents|articles))\b|列出?|标题|哪些"),
+    )
+}
 
 _ADDING: Final = lazy_regex(r"\b(?:add|sav|stor|import|collect)\w*|[添加存收导]", re.IGNORECASE)
+_PUBLISHED: Final = lazy_regex(r"\bpublish\w*|发[表布]|出版", re.IGNORECASE)
 _COUNTED: Final = lazy_regex(
     r"\b(?:words?|characters?|counts?|totals?|numbers?|averages?|sizes?|lengths?|shares?|percent\w*|stat\w*|imports?)\b"
     r"|\b(?:how (?:many|much|big|long)|top|know)\b|多[少大长]|几|[字词]数?|统计|总数|数量|平均|大小|长度",
     re.IGNORECASE,
 )
 """Words for what is counted, which cannot name a page."""
+_ABOUT: Final = lazy_regex(
+    rf"{ABOUT.pattern}|\b(?:mention|deal)\w*(?: with)?\b|方面|涉及|提[到及]|[谈讲说]到|[谈讲][了过](?![些什啥哪])",
+    re.IGNORECASE,
+)
 
 
 def retrieve(query: str, resources: ToolResources) -> ToolResult:
@@ -126,29 +143,34 @@ def count_pages(request: str, resources: ToolResources) -> ToolResult:
         return ToolResult(
             resources.say("statistics_no_match", part=part) if part else resources.say("statistics_none"), data
         )
-    totals = resources.say("statistics_counts", **{name: _format(value) for name, value in data.items()})
-    requested = [name for name, pattern in _REQUESTS if pattern.search(rest)] or ["list"] * is_listed
-    if len(requested) > 1 and "list" in requested:
-        requested.remove("list")  # it refers to the other requests
-    parts = [resources.say("statistics_of", part=part)] if part and requested != ["list"] else []
+    numbers = {name: _format(value) for name, value in data.items()}
+    totals = resources.say("statistics_counts" if data["sites"] else "statistics_counts_files", **numbers)
+    requested = [name for name, pattern in _REQUESTS.items() if pattern.search(rest)] or ["list"] * is_listed
+    for name in ("list", "added"):
+        if len(requested) > 1 and name in requested:
+            requested.remove(name)  # it refers to the other requests
+    has_list = not requested or any(name in _LISTS for name in requested)
+    parts = [resources.say("statistics_of", part=part)] if part and has_list and requested != ["list"] else []
     for name in requested:
-        lines = _LISTS[name](pages)
-        data[name] = lines
-        limit = _read_limit(rest)[0] or (_RANK_LENGTH if name in _RANKS else _LIST_LENGTH)
-        more = len(lines) - limit if name not in _RANKS else 0
-        visible = [*lines[:limit], *([resources.say("statistics_more", count=_format(more))] if more > 0 else [])]
-        title = (
-            resources.say("statistics_of", part=part)
-            if part and name == "list"
-            else resources.say(f"statistics_{name}")
-        )
-        parts.append("\n".join([title, "", *(f"- {escape_markdown(line)}" for line in visible)]))
+        code = "statistics_of" if part and name == "list" else f"statistics_{name}"
+        parts.append(resources.say(code, part=part, average=_format(data["words"] // len(pages))))
+        if name in _LISTS:
+            data[name] = _LISTS[name](pages, resources.language)
+            parts[-1] += "\n\n" + _write_list(data[name], _read_limit(rest)[0], name, resources)
     return ToolResult("\n\n".join([*parts, totals]), data)
+
+
+def _write_list(lines: Sequence[str], limit: int, name: str, resources: ToolResources) -> str:
+    """Return up to `limit` lines as a list; if it is 0, as many as suit the request."""
+    limit = limit or (_RANK_LENGTH if name in _RANKS else _LIST_LENGTH)
+    more = len(lines) - limit if name not in _RANKS else 0
+    visible = [*lines[:limit], *([resources.say("statistics_more", count=_format(more))] if more > 0 else [])]
+    return "\n".join(f"- {escape_markdown(line)}" for line in visible or [resources.say("statistics_nothing")])
 
 
 def _read_limit(text: str) -> tuple[int, str]:
     """Return the requested number of lines, or 0, and the text without it."""
-    text = normalise(text)
+    text = re.sub("一(?=[共下些])", "", normalise(text))
     for value in find_values(text):
         if value.number and 1 <= value.number <= _MAX_LIST and not value.has_unit:
             return int(value.number), f"{text[: value.start]} , {text[value.end :]}"
@@ -159,13 +181,18 @@ def _select_pages(text: str, resources: ToolResources) -> tuple[Sequence[Page], 
     """Select pages by date, site, language, name and topic. Return them, the words for these criteria, the text without
     the first three, and True if the pages should be listed.
 
-    Dates are those of publication, where known, except in a request for added pages.
+    Dates are those of publication, where known, except in a request for added pages. Only a request for published pages
+    excludes pages without that date.
     """
-    pages, parts, is_listed = resources.pages(), [], False
+    pages, parts, is_counted = resources.pages(), [], _COUNTED.search(text)
     if period := find_period(text, resources.now.date()):
         since, until = (day.isoformat() if day else "" for day in (period.since, period.until))
-        is_listed = not _ADDING.search(text)
-        dates = [(page, ((is_listed and page.published) or page.added_at)[:10]) for page in pages]
+        is_added, is_published = _ADDING.search(text), _PUBLISHED.search(text)
+        dates = [
+            (page, ((not is_added and page.published) or page.added_at)[:10])
+            for page in pages
+            if page.published or is_added or not is_published
+        ]
         pages = [page for page, day in dates if since <= day and (not until or day <= until)]
         parts.append(text[period.start : period.end])
         text = f"{text[: period.start]} , {text[period.end :]}"
@@ -180,29 +207,41 @@ def _select_pages(text: str, resources: ToolResources) -> tuple[Sequence[Page], 
         parts.append(name)
         text = text.replace(name, " , ")
     matches, topic = _find_by_topic(text, pages, resources)
-    return matches, " · ".join([*parts, topic] if topic else parts), text, is_listed or bool(topic)
+    return matches, " · ".join([*parts, topic] if topic else parts), text, bool(topic or (parts and not is_counted))
 
 
 def _find_by_topic(text: str, pages: Sequence[Page], resources: ToolResources) -> tuple[Sequence[Page], str]:
     """Return the pages that a text names or asks about, with their topic; all pages and "" if it does neither."""
     _, text = _read_limit(text)
-    for pattern in (*(pattern for _, pattern in _REQUESTS), _COUNTED):
+    for pattern in (*_REQUESTS.values(), _COUNTED):
         text = pattern.sub(" , ", text)
-    if not (about := ABOUT.search(text)):
+    if not (about := _ABOUT.search(text)):
         topic = topic_of(text)
         matches = find_named_pages(text, pages) or find_pages_with(topic, pages)
         names = words(" ".join(f"{page.title} {slug(page)} {page.site}" for page in matches))
         name = " ".join(word for word in topic.split() if words(word) & names and read_terms(word).terms)
         return (matches, name) if name else (pages, "")
-    topic = topic_of(text[about.end() :]) or (topic_of(text[: about.start()]) if is_chinese(text) else "")
+    after = topic_of(text[about.end() :], shortest=1)
+    topic = after or (topic_of(text[: about.start()], shortest=1) if is_chinese(text) else "")
     if not topic:
         return pages, ""
-    found = {page.url_hash for page in find_pages_with(topic, pages)}
-    for passage in resources.search(topic):
-        is_foreign = is_chinese(passage.text) != is_chinese(topic)  # then they have no words in common
-        if is_foreign or words(topic) <= words(f"{passage.title} {passage.text}"):
-            found.add(passage.url_hash)
+    found = {page.url_hash for page in find_pages_with(topic, pages)} | _find_about(topic, resources.search(topic))
     return [page for page in pages if page.url_hash in found], topic
+
+
+def _find_about(topic: str, passages: Sequence[Passage]) -> set[str]:
+    """Return the hashes of the pages whose passages have the words of a topic.
+
+    A passage in the other language has other words. It counts if its score is half of the best one, and no passage in
+    the topic's language without the words has a higher one.
+    """
+    texts = [f"{passage.title} {passage.text}" for passage in passages]
+    has_words = [words(topic) <= words(text) or (is_chinese(topic) and topic in text) for text in texts]
+    is_foreign = [is_chinese(passage.text) != is_chinese(topic) for passage in passages]
+    rows = list(zip(passages, has_words, is_foreign, strict=True))
+    best = max((passage.score for passage in passages), default=0.0)
+    limit = max([best / 2, *(passage.score for passage, matches, foreign in rows if not matches and not foreign)])
+    return {one.url_hash for one, matches, foreign in rows if matches or (foreign and one.score >= limit)}
 
 
 def _counts(pages: Sequence[Page]) -> dict[str, Any]:
@@ -221,10 +260,10 @@ def _format(value: int | str) -> str:
     return f"{value:,}" if isinstance(value, int) else value
 
 
-def _rank_by(value: Callable[[Page], Any], *, last: bool) -> Callable[[Sequence[Page]], list[str]]:
+def _rank_by(value: Callable[[Page], Any], *, last: bool) -> Callable[[Sequence[Page], str], list[str]]:
     """Return a function that lists pages by `value`, each with this value; the highest first if `last`."""
 
-    def lines(pages: Sequence[Page]) -> list[str]:
+    def lines(pages: Sequence[Page], _: str) -> list[str]:
         ordered = sorted(pages, key=lambda page: (value(page), page.url_hash), reverse=last)
         return [f"{page.title or page.url} ({_format(value(page))[:10]})" for page in ordered[:_MAX_LIST]]
 
@@ -235,16 +274,20 @@ def _tally(values: Sequence[str]) -> list[str]:
     return [f"{value} ({count:,})" for value, count in Counter(filter(None, values)).most_common()]
 
 
-_LISTS: Final[dict[str, Callable[[Sequence[Page]], list[str]]]] = {
+# Other requests are answered by a sentence.
+_LISTS: Final[dict[str, Callable[[Sequence[Page], str], list[str]]]] = {
     "newest": _rank_by(lambda page: page.added_at, last=True),
     "oldest": _rank_by(lambda page: page.added_at, last=False),
     "largest": _rank_by(lambda page: page.characters, last=True),
     "shortest": _rank_by(lambda page: page.characters, last=False),
-    "languages": lambda pages: _tally([page.language for page in pages]),
-    "sites": lambda pages: _tally([page.site for page in pages]),
-    "list": lambda pages: [page.title or page.url for page in pages],
+    "languages": lambda pages, language: _tally(
+        [language_name(page.language, language) for page in pages if page.language]
+    ),
+    "sites": lambda pages, _: _tally([page.site for page in pages]),
+    "authors": lambda pages, _: _tally([page.author for page in pages]),
+    "added": _rank_by(lambda page: page.added_at, last=True),
+    "list": lambda pages, _: [page.title or page.url for page in pages],
 }
-
 _RANKS: Final = frozenset({"newest", "oldest", "largest", "shortest"})
 
 STATISTICS: Final = Tool(

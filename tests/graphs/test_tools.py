@@ -209,8 +209,8 @@ def test_small_talk_calls_no_tool(runs: Runs) -> None:
 
 
 def test_hello_is_said_once_and_only_to_a_greeting(runs: Runs) -> None:
-    said = [asked(runs, text, "small_talk")[0].text for text in ("who are you", "what can you do?", "你能做什么？")]
-    assert said == [say(Notice("small_talk_help"), language) for language in ("en", "en", "zh")]
+    said = [asked(runs, text, "small_talk")[0].text for text in ("who are you", "help", "undo", "你能做什么？")]
+    assert said == [say(Notice("small_talk_help"), language) for language in ("en", "en", "en", "zh")]
     history = [("When did Mount Aso erupt?", "In 1953.")]
     assert asked(runs, "ok", "small_talk", history=history)[0].text == said[0]
     assert asked(runs, "thanks", "small_talk", history=history)[0].text == "You're welcome!"

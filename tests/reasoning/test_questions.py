@@ -7,6 +7,7 @@ from rag.reasoning.questions import (
     MAX_QUESTIONS,
     has_subject,
     is_about_conversation,
+    is_greeting,
     is_third_language,
     question_problem,
     split_questions,
@@ -250,3 +251,18 @@ def test_questions_of_one_message_are_separated(message: str, questions: list[st
 )
 def test_one_question_stays_whole(message: str) -> None:
     assert split_questions(message) == [message]
+
+
+@pytest.mark.parametrize(
+    ("text", "greets"),
+    [
+        ("Hello!", True),
+        ("good evening", True),
+        ("早上好", True),
+        ("hi, what can you do?", False),
+        ("help", False),
+        ("撤销", False),
+    ],
+)
+def test_a_greeting_asks_nothing(text: str, greets: bool) -> None:
+    assert is_greeting(text) is greets

@@ -80,6 +80,12 @@ def test_no_message_of_the_tests_was_learned_from() -> None:
         ("…", "unknown", "rules"),
         ("我刚才问了什么？", "small_talk", "rules"),
         ("你好", "small_talk", "classifier"),
+        ("what can I do here", "small_talk", "classifier"),
+        ("我在这里能做什么", "small_talk", "classifier"),
+        ("Which page is newest?", "statistics", "classifier"),
+        ("哪些网页是2024年发表的？", "statistics", "classifier"),
+        ("Which pages mention kettles?", "statistics", "classifier"),
+        ("summary judgment requirements", "ask", "classifier"),
     ],
 )
 def test_plain_cases(text: str, route: str, by: str) -> None:

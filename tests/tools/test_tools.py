@@ -147,11 +147,12 @@ def test_a_question_about_the_calendar_only(text: str, is_whole: bool) -> None:
 
 def test_what_a_library_holds_is_counted() -> None:
     assert "3 pages from 3 sites in 2 languages: about 2,100 words in 6 passages" in run("statistics", "how many")
-    assert "Newest:\n\n- Tea from Hangzhou (2026-11-03)\n" in run("statistics", "What is the newest page?")
+    assert "Added last:\n\n- Tea from Hangzhou (2026-11-03)\n" in run("statistics", "What is the newest page?")
     assert "- Tea from Hangzhou (1,800)" in run("statistics", "which page is the longest?")
     assert run("statistics", "list the sites").count("- ") == 3
     assert "共 3 个网页" in run("statistics", "我有多少网页") and "约 2,100 词" in run("statistics", "我有多少网页")
-    assert "各语言的网页数：" in run("statistics", "有哪些语言")
+    assert "各语言的网页数：\n\n- 英文 (2)\n- 中文 (1)\n" in run("statistics", "有哪些语言")
+    assert run("statistics", "一共几种语言").count("- ") == 2
     many = replace(RESOURCES, pages=lambda: [page(n % 28 + 1, f"P{n}") for n in range(50)])
     assert "- and 40 more\n\n50 pages" in run("statistics", "list all pages", many)
     assert run("statistics", "how many", replace(RESOURCES, pages=tuple)) == "No pages here."
@@ -165,7 +166,10 @@ LIBRARY = replace(
         page(3, "Green tea"),
         page(4, "Drinks", published="2024-02-03"),
     ],
-    search=lambda query: [replace(passage(4, "Iced tea keeps for a day."), url_hash="h4"), passage(1, BRIDGE)],
+    search=lambda query: [
+        replace(passage(4, "Iced tea keeps for a day.", score=0.9), url_hash="h4"),
+        passage(1, BRIDGE),
+    ],
 )
 
 
@@ -178,27 +182,65 @@ LIBRARY = replace(
         ("which pages are about tea?", "tea", ["Tea from Hangzhou", "Green tea", "Drinks"]),
         ("is there a page from 2019?", "from 2019", ["Bridges of Aso"]),
         ("which pages are from 2026?", "from 2026", ["Tea from Hangzhou", "Green tea"]),
+        ("which pages were published before 2030?", "before 2030", ["Bridges of Aso", "Drinks"]),
+        ("what did I add on 2 November 2026?", "on 2 November 2026", ["Tea from Hangzhou"]),
+        ("anything from b.example?", "b.example", ["Bridges of Aso", "Drinks"]),
+        ("which pages deal with tea?", "tea", ["Tea from Hangzhou", "Green tea", "Drinks"]),
+        ("which pages mention tea?", "tea", ["Tea from Hangzhou", "Green tea", "Drinks"]),
     ],
 )
 def test_only_the_pages_that_are_asked_about_are_counted_and_listed(
     request_: str, part: str, titles: list[str]
 ) -> None:
     listed, _, counts = run("statistics", request_, LIBRARY).rpartition("\n\n")
-    assert listed == "\n".join([f"Matching pages: {part}", "", *(f"- {title}" for title in titles)])
+    assert listed == "\n".join([f"Pages matching “{part}”:", "", *(f"- {title}" for title in titles)])
     assert counts.startswith(f"{len(titles)} page{'s' * (len(titles) > 1)} from")
+
+
+@pytest.mark.parametrize(
+    ("request_", "told"),
+    [
+        (
+            "when did I save the Aso page?",
+            "Pages matching “Aso”:\n\nDate added:\n\n- Bridges of Aso (2026-11-01)\n\n1 page",
+        ),
+        ("who added the Aso page?", "Pages don't record who added them.\n\n1 page from"),
+        ("谁添加的网页最多", "网页不记录添加者。\n\n共 4 个网页"),
+        ("which links couldn't be read?", "Links and files that couldn't be read are under “Recent imports”"),
+        ("哪些网页没读成功？", "未能读取的链接和文件列在“添加”页的“最近的导入”中"),
+        ("average number of words per page", "About 250 words per page on average.\n\n4 pages"),
+        ("平均每页多少字？", "平均每个网页约 250 词（中文按字计）。\n\n共 4 个网页"),
+        ("who wrote the pages?", "Pages by author:\n\n- none\n\n4 pages"),
+        ("这个月添加了多少网页", "符合“这个月”的网页：\n\n共 4 个网页"),
+        ("列出所有关于桥的网页", "没有符合“桥”的网页。"),
+        ("有没有茶方面的网页", "符合“茶”的网页：\n\n- Drinks\n\n共 1 个网页"),
+        ("我有哪些关于茶的资料", "符合“茶”的网页：\n\n- Drinks\n\n共 1 个网页"),
+    ],
+)
+def test_a_request_is_answered_by_its_sentence_or_list(request_: str, told: str) -> None:
+    iced = replace(passage(4, "Iced tea keeps for a day.", score=0.9), url_hash="h4")
+    cold = replace(passage(3, "The shop is open.", score=0.2), url_hash="h3")
+    found = [iced, passage(1, "大桥建成于一九一〇年。", score=0.6), cold]
+    searched = replace(LIBRARY, search=lambda query: found if "茶" in query else found[1:])
+    assert run("statistics", request_, searched).startswith(told)
+
+
+def test_uploaded_files_have_no_sites() -> None:
+    files = replace(RESOURCES, pages=lambda: [page(1, "Notes", site="")])
+    assert run("statistics", "how many", files).startswith("1 page in 1 language: about 100 words in 2 passages.")
 
 
 def test_requests_about_all_pages_are_not_narrowed() -> None:
     for request_ in ("how many pages did I add in 2026?", "which is the longest page?", "top 2 longest pages"):
         assert "4 pages from 3 sites" in run("statistics", request_, LIBRARY)
-    assert run("statistics", "which pages are about coffee?", LIBRARY) == "No matching pages: coffee"
-    assert run("statistics", "有哪些关于咖啡的网页？", LIBRARY).startswith("符合条件的网页：咖啡\n\n- ")
+    assert run("statistics", "which pages are about coffee?", LIBRARY) == "No pages match “coffee”."
+    assert run("statistics", "有哪些关于咖啡的网页？", LIBRARY).startswith("符合“咖啡”的网页：\n\n- ")
 
 
 def test_as_many_pages_are_listed_as_are_asked_for() -> None:
     many = replace(RESOURCES, pages=lambda: [page(n % 28 + 1, f"P{n}") for n in range(50)])
     newest = run("statistics", "list the ten newest pages", many)
-    assert newest.startswith("Newest:") and newest.count("- P") == 10 and "Pages:" not in newest
+    assert newest.startswith("Added last:") and newest.count("- P") == 10 and "Pages:" not in newest
     assert run("statistics", "最长的三个网页", many).count("- P") == 3
     assert run("statistics", "the newest pages", many).count("- P") == 5
 

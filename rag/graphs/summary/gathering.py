@@ -23,6 +23,7 @@ from rag.ingest.diff import page_diff
 from rag.ingest.units import Unit, split_units
 from rag.locales import say
 from rag.patterns import lazy_regex
+from rag.reasoning.questions import asks_for_newest
 from rag.reasoning.quotable import Quotable, quotables
 from rag.retrieval.page_names import (
     asks_for_all,
@@ -140,8 +141,9 @@ def _topic_of_changes(question_text: str) -> str:
 
 
 def _find_named(question_text: str, pages: Sequence[Page]) -> list[Page]:
-    """Return the pages named individually, or all whose names contain every word of the topic."""
-    return find_named_pages(question_text, pages) or find_pages_with(topic_of(question_text), pages)
+    """Return the pages named individually, all whose names contain every word of the topic, or the newest if meant."""
+    named = find_named_pages(question_text, pages) or find_pages_with(topic_of(question_text), pages)
+    return named or (list(pages[:1]) if asks_for_newest(question_text) else [])
 
 
 def gather(pages: Sequence[Page], reader: PageReader, *, whole: bool) -> SummaryContent:
@@ -308,13 +310,11 @@ def _heading(heading: str) -> str:
 
 _MAX_SECTIONS = 10
 """Maximum sections of each depth in a summary."""
-_MAX_SECTION = 3_500  # characters of a section in one piece: the part of a passage that a model reads
-_MIN_SECTION = 500
+_MIN_SECTION, _MAX_SECTION = 500, 3_500  # characters of a section in one piece; a model reads as many of a passage
 _SENTENCES = 6  # approximate number if there are few parts
 _MAX_PARTS = 16  # parts up to which all are included
 _FEW_HEADINGS = 3  # headings up to which a text is divided evenly
-_MIN_WEIGHT = 25  # Latin characters' worth
-_MAX_WEIGHT = 600
+_MIN_WEIGHT, _MAX_WEIGHT = 25, 600  # Latin characters' worth
 _MIN_FRAGMENT_WEIGHT = 120  # a longer fragment, like a table in one line, is informative
 _CANDIDATES = 24  # sentences at the beginning of a page, one of which describes its topic
 _OPENING = 6_000  # characters that contain them

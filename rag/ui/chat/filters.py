@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import streamlit as st
 
-from rag.locales import Language, label, label_count, sentences
+from rag.locales import Language, label, label_count, language_name, sentences
 from rag.retrieval.strategies import STRATEGIES
 from rag.types import Page
 from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.markdown import escape_line, shorten
-from rag.ui.kit.parts import language_name, page_count, short_source, strategy_name
+from rag.ui.kit.parts import page_count, short_source, strategy_name
 from rag.ui.kit.session import Scope, count_pages, session
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ import streamlit as st
 from rag.errors import RagError
 from rag.evaluation.comparison import MAX_SIDES, check_limits, read_limits, select
 from rag.evaluation.evaluation import Side
-from rag.locales import Language, label
+from rag.locales import Language, label, language_name
 from rag.ui.evaluation.charts import chart_differences, chart_points, chart_runs
 from rag.ui.evaluation.runs import draw_setting_choice, draw_withheld, setting_name, side_name
 from rag.ui.evaluation.sets import case_from_form
 from rag.ui.kit.actions import attempt, draw_failure
 from rag.ui.kit.markdown import answer_markdown, escape_line, shorten
-from rag.ui.kit.parts import draw_table, language_name, metric_name
+from rag.ui.kit.parts import draw_table, metric_name
 from rag.ui.kit.session import evaluation_of, person_id, session
 
 if TYPE_CHECKING:

@@ -64,13 +64,6 @@ def to_local(time: datetime) -> datetime:
     return time if offset is None else time.astimezone(timezone(timedelta(minutes=-offset)))
 
 
-def language_name(tag: str, language: Language) -> str:
-    """Return `en` as "English" or “英文”; other tags stay as they are."""
-    if tag in ("en", "zh"):
-        return label(f"language_{tag}", language)
-    return tag or label("language_unknown", language)
-
-
 def chunk_count(count: int, language: Language) -> str:
     return label_count("chunks_one", "chunks_many", count, language)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import streamlit as st
 
 from rag.errors import RagError
-from rag.locales import Language, label, label_count, say
+from rag.locales import Language, label, label_count, language_name, say
 from rag.patterns import lazy_regex
 from rag.runs.options import Question
 from rag.runs.serialization import answer_from_json, notice_of
@@ -18,7 +18,7 @@ from rag.store.values import Filters
 from rag.types import Answer, Page, Passage
 from rag.ui.kit.markdown import answer_markdown, escape_line, shorten, web_link
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import chunk_count, escape_html, format_time, language_name, short_source
+from rag.ui.kit.parts import chunk_count, escape_html, format_time, short_source
 from rag.ui.kit.passages import passage_markdown, text_height
 from rag.ui.kit.runs import LiveRun, live_lines
 from rag.ui.kit.session import session, set_param

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import streamlit as st
 
-from rag.locales import Language, label, label_count
+from rag.locales import Language, label, label_count, language_name
 from rag.types import Notice, Page
 from rag.ui.kit.actions import attempt, confirm_removal
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.parts import draw_table, format_time, language_name, short_source
+from rag.ui.kit.parts import draw_table, format_time, short_source
 from rag.ui.kit.session import person_id, reset_count, reset_widgets, set_param
 
 if TYPE_CHECKING:

@@ -189,6 +189,22 @@ def test_without_a_name_a_summary_is_of_the_pages_last_cited(runs: Runs, wished:
     assert {one.title for one in runs.wait(run_id, 60).citations} == titles
 
 
+@pytest.mark.parametrize(
+    ("wished", "count"),
+    [
+        ("What does the newest page say?", 1),
+        ("Summarise the page I just added", 1),
+        ("最新的网页讲了什么", 1),
+        ("我最后存的那篇讲了什么", 1),
+        ("Sum up the newest pages", 2),
+    ],
+)
+def test_the_newest_page_is_the_first_one_listed(runs: Runs, wished: str, count: int) -> None:
+    pages = Pages([page("Ferry fares", FARES), page("Tea", "Tea is grown in many places of the world.")])
+    titles = {one.title for one in ask(runs, pages, wished).citations}
+    assert titles == {one.title for one in pages.all[:count]}
+
+
 TITLES = ("*args and **kwargs**", "`ls` & <b>rm</b>", "[1] a | b", "Learn C #", "~~Old~~ AT&amp;T", "snake_case")
 
 
