@@ -7,7 +7,9 @@ half of xquad and, twice, on the questions of `benchmarks.reader_questions` that
 search results for the former, and the rest of the page for the latter. The set `natural`, its pages and the other half
 of xquad are not read. The loss is a softmax over the lines of up to three stretches and "none of them" (Clark & Gardner
 2018, "Simple and Effective Multi-Paragraph Reading Comprehension", arXiv 1710.10723); for one question in five, the
-answering lines are dropped. The file has the differences from the built-in weights as low-rank factors (truncated SVD).
+answering lines are dropped. With --start, the result is the mean of those weights and the trained ones (Wortsman et al.
+2021, "Robust Fine-Tuning of Zero-Shot Models", arXiv 2109.01903). The file has the differences from the built-in
+weights as low-rank factors (truncated SVD).
 """
 
 from __future__ import annotations
@@ -76,6 +78,8 @@ def main() -> int:
     for examples, minutes in zip((first_stage, [*xquad, *own_examples, *own_examples]), options.minutes, strict=True):
         if minutes:
             _fit(reader, examples, 60 * minutes)
+    if options.start:
+        reader.average_with(options.start)
     save_file(reader.differences(), options.out)
     return 0
 
@@ -84,7 +88,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Fine-tune the answer reader.")
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER)
     parser.add_argument("--minutes", type=float, nargs=2, default=[20.0, 32.0])
-    parser.add_argument("--start", type=Path, help="differences to continue from, written by an earlier run")
+    parser.add_argument("--start", type=Path, help="differences to continue from and to average with")
     parser.add_argument("--out", type=Path, default=WEIGHTS)
     return parser.parse_args()
 
@@ -159,6 +163,11 @@ class Reader(nn.Module):
         self._built_in = {name: weight.detach().clone() for name, weight in self.body.encoder.named_parameters()}
         if start:
             self._add(load_file(start))
+
+    def average_with(self, start: Path) -> None:
+        """Replace each weight by its mean with that of an earlier run."""
+        trained, earlier = self.state_dict(), Reader(start).state_dict()
+        self.load_state_dict({name: torch.lerp(weight, earlier[name], 0.5) for name, weight in trained.items()})
 
     @torch.no_grad()
     def _add(self, changes: dict[str, torch.Tensor]) -> None:

@@ -17,7 +17,7 @@ from rag.store.values import Filters
 from tests.conversations.test_waiting import Stepwise, approve, plan
 
 ASKED = Question(
-    "What?",
+    "What is the plan?",
     ("main",),
     scope=Filters(sites=("a.example", "b.example")),
     options=RunOptions(compose="refine", seconds=30),
