@@ -5,8 +5,9 @@
 FILE has rows of {"question", "route"}; the default is the sets of tests/routing, which nothing was fitted to: two
 written before the rules, and titles and headings of wcxb as people type them into a search. Macro-F1 with a 95%
 interval over the messages (bootstrap), for the router, its classifier alone, n-grams alone and fields alone (refitted
-on the training rows), and the most costly errors. Then, for the sets in --data, whose questions are all about pages,
-the number of those that are misrouted. --fit first writes `weights.npz` from `training.jsonl`.
+on the training rows), and the most costly errors. Then, for the sets in --data and the held-out questions of the answer
+reader, which are all about pages, the number of those that are misrouted. --fit first writes `weights.npz` from
+`training.jsonl`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.datasets import DEFAULT_FOLDER, find_folders, load, sample_evenly
+from benchmarks.reader_questions import HELD_OUT, read_questions
 from rag.evaluation.statistics import ROUNDS
 from rag.routing.classifier import (
     FEATURE_COUNT,
@@ -54,6 +56,7 @@ def main() -> int:
         report(path.name, _rows(path), training)
     for folder in find_folders(options.data, ()):
         report_set(folder.name, [row["question"] for row in sample_evenly(load(folder).questions, options.limit)])
+    report_set(HELD_OUT, [row["question"] for row in read_questions(held_out=True)])
     return 0
 
 

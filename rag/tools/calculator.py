@@ -28,7 +28,7 @@ from rag.quantities.units import (
     load_currencies,
     raise_symbol,
 )
-from rag.tools.readings import find_readings, find_target, strip_request
+from rag.tools.readings import find_readings, find_target_units, strip_request
 from rag.tools.tool import Tool, ToolResources, ToolResult
 from rag.tools.wording import HAN_NUMERALS, MONEY_CODES, money_format, normalise_expression, replace_words
 
@@ -80,7 +80,7 @@ def calculate(request: str, _: ToolResources) -> ToolResult:
     if len(notation) > _MAX_CHARACTERS:
         raise ToolError("expression_long", limit=_MAX_CHARACTERS)
     source, separator, target = notation.rpartition(" in ")
-    if not separator or not find_target(target):
+    if not separator or not find_target_units(target):
         source, target = notation, ""
     try:
         expression = _Expression(source)
@@ -123,7 +123,7 @@ def _find_longest(text: str) -> str | None:
 
 def _show(value: Quantity, units: Sequence[Unit], target: str, money: str) -> tuple[str, bool]:
     """Return a result in words, in the target's units or those of the expression, and True if it is exact."""
-    *larger, last = find_target(target) or (_choose_unit(value, units),)
+    *larger, last = find_target_units(target) or (_choose_unit(value, units),)
     if last.size.dimension != value.dimension:
         raise ToolError("expression_units")
     number, parts = (value.value - last.zero) / last.size.value, []

@@ -73,7 +73,7 @@ def find_readings(body: str) -> Iterator[tuple[str, str]]:
     if _VOLUME.search(body):
         body = _OUNCE.sub("fl ", body)
     for into in _INTO:
-        if (match := into.fullmatch(body)) and (units := find_target(match["unit"])):
+        if (match := into.fullmatch(body)) and (units := find_target_units(match["unit"])):
             scale = "°C" if units[0].symbol == "°F" else "°F" if units[0].symbol == "°C" else ""
             yield _BARE_DEGREE.sub(rf"\1{scale}", match["of"]) if scale else match["of"], match["unit"]
     yield body, ""
@@ -88,7 +88,7 @@ def _find_share(body: str) -> str:
     return next((f"{one['amount']} / {one['heads']}" for one in matches if is_shared or one["bare"] is not None), "")
 
 
-def find_target(name: str) -> tuple[Unit, ...]:
+def find_target_units(name: str) -> tuple[Unit, ...]:
     """Return the units of a name, largest first, as "feet and inches" or "英尺几英寸"; () if one is unknown."""
     units = [find_compound_unit(part) for part in _AND.split(name)]
     return tuple(unit for unit in units if unit) if all(units) else ()

@@ -147,7 +147,7 @@ def test_a_question_about_the_calendar_only(text: str, is_whole: bool) -> None:
 
 def test_what_a_library_holds_is_counted() -> None:
     assert "3 pages from 3 sites in 2 languages: about 2,100 words in 6 passages" in run("statistics", "how many")
-    assert "Added last:\n\n- Tea from Hangzhou (2026-11-03)\n" in run("statistics", "What is the newest page?")
+    assert "Last added:\n\n- Tea from Hangzhou (2026-11-03)\n" in run("statistics", "What is the newest page?")
     assert "- Tea from Hangzhou (1,800)" in run("statistics", "which page is the longest?")
     assert run("statistics", "list the sites").count("- ") == 3
     assert "共 3 个网页" in run("statistics", "我有多少网页") and "约 2,100 词" in run("statistics", "我有多少网页")
@@ -240,7 +240,7 @@ def test_requests_about_all_pages_are_not_narrowed() -> None:
 def test_as_many_pages_are_listed_as_are_asked_for() -> None:
     many = replace(RESOURCES, pages=lambda: [page(n % 28 + 1, f"P{n}") for n in range(50)])
     newest = run("statistics", "list the ten newest pages", many)
-    assert newest.startswith("Added last:") and newest.count("- P") == 10 and "Pages:" not in newest
+    assert newest.startswith("Last added:") and newest.count("- P") == 10 and "Pages:" not in newest
     assert run("statistics", "最长的三个网页", many).count("- P") == 3
     assert run("statistics", "the newest pages", many).count("- P") == 5
 
