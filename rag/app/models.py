@@ -103,6 +103,7 @@ class Models:
         self._embedding: EmbeddingModel | None = None
         self._others: dict[str, EmbeddingModel] = {}
         self._problem: Notice | None = None
+        self._needed = threading.Event()
 
     @property
     def embedding(self) -> EmbeddingModel:
@@ -185,15 +186,18 @@ class Models:
         return self._problem
 
     def warm(self, delay: float = 0.0, then: Callable[[], object] | None = None) -> None:
-        """Load the embedding model in a background thread, then call `then`; `problem` returns a failure.
+        """Load the models in a background thread, then call `then`; `problem` returns a failure.
 
-        The thread starts after `delay` seconds; an earlier use loads the model at once.
+        It begins after `delay` seconds, or when `end_delay` is called; an earlier use loads a model at once.
         """
-        thread = threading.Timer(delay, self._warm, (then,))
-        thread.name, thread.daemon = "models", True
-        thread.start()
+        threading.Thread(target=self._warm, args=(delay, then), name="models", daemon=True).start()
 
-    def _warm(self, then: Callable[[], object] | None) -> None:
+    def end_delay(self) -> None:
+        """Begin to load the models that `warm` waits for."""
+        self._needed.set()
+
+    def _warm(self, delay: float, then: Callable[[], object] | None) -> None:
+        self._needed.wait(delay)
         try:
             self.embedding.encode_query("ready")
             if then:

@@ -150,8 +150,8 @@ class _Network:
                 change = changes[key].float()
                 _add(loaded.model.encoder, name, change @ changes[f"{name}:down"].float() if kind == "up" else change)
         self._head = [changes[f"head.{name}"].float() for name in ("wide", "wide_bias", "narrow", "narrow_bias")]
-        self._encode = EncoderPass(loaded.model, half=has_bfloat16("cpu"))
         self._workers = Workers()
+        self._encode = self._workers.run(lambda: EncoderPass(loaded.model, half=has_bfloat16("cpu")))
         self.tokens = Tokens(loaded.tokenizer, MAX_TOKENS)
 
     def read(self, rows: Sequence[Row]) -> list[NDArray[np.float32]]:

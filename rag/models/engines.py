@@ -60,10 +60,11 @@ def choose(
     `half` allows half precision; `run` executes work in the thread that will do it later. Takes two passes of the
     sample if the first candidate agrees.
     """
-    expected: Rows = run(partial(engines.loaded_pass(half=False), sample))
+    expected: Rows = run(lambda: engines.loaded_pass(half=False)(sample))
     candidates: tuple[tuple[Kind, bool], ...] = (("native", True), ("native", False), ("loaded", True))
     for kind, is_half in candidates if half else candidates[1:2]:
-        engine = engines.native_pass(half=is_half) if kind == "native" else engines.loaded_pass(half=is_half)
+        make_pass = engines.native_pass if kind == "native" else engines.loaded_pass
+        engine = run(partial(make_pass, half=is_half))  # torch's own threads would wait for those that draw pages
         if engine is None:
             continue
         if engines.are_close(expected, run(partial(engine, sample))):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _STATIC = Path(__file__).resolve().parent / "static"
 _LOGO, _ICON = _STATIC / "logo.svg", _STATIC / "icon.svg"
-_WAIT_SECONDS = 0.5
+_WAIT_SECONDS = 0.25
 _REPORT_SECONDS = 2.0
 _RETRY_SECONDS = 2.0
 _DOTS = {"ready": "green", "loading": "orange", "failed": "red"}
@@ -71,6 +71,7 @@ def draw_shell() -> None:
         _draw_sidebar(app, language, unread)
         _draw_phone_button(app, language)
         page.run()
+    app.models.end_delay()  # the page is drawn
     if app.outage():
         with head:
             st.fragment(_wait_for_database, run_every=_RETRY_SECONDS)(app, language)

@@ -346,11 +346,14 @@ def test_reading_ahead_skips_unneeded_and_unreadable_files(tmp_path: Path, monke
     opened: list[str] = []
     plain = Path.open
     monkeypatch.setattr(Path, "open", lambda path, *a, **o: opened.append(path.name) or plain(path, *a, **o))
-    read_ahead(tmp_path)
+    read_ahead(tmp_path, payloads=True)
     assert sorted(opened) == ["dangling", "links.bin", "page_0.dat"]
     opened.clear()
+    read_ahead(tmp_path, payloads=False)
+    assert sorted(opened) == ["dangling", "links.bin"]
+    opened.clear()
     monkeypatch.setattr("rag.store.qdrant.edge.folder._MAX_READ_AHEAD", 1_000_000)
-    read_ahead(tmp_path)
+    read_ahead(tmp_path, payloads=True)
     assert sorted(opened) == ["dangling", "links.bin"]
 
 

@@ -57,6 +57,7 @@ _WITH_SIGNATURE = models.PayloadSelectorExclude(exclude=["text", "alias_hashes",
 _NOT_REMOVED = models.Filter(must_not=[match("removed", True)])
 _TEXT_FIELDS = ["url_hash", "text", "text_hash"]
 _READ_TRIES = 3
+_PAGES_A_QUERY = 1000
 _MAX_CLAIMANTS = 8  # a site with a wrong canonical link may have it on all pages
 _MAX_CANDIDATES = 500  # pages compared per text; more share a band only if a text repeats hundreds of times
 
@@ -115,13 +116,16 @@ class Library(Searcher):
     # Pages
 
     def stored_pages(self, url_hashes: Sequence[str]) -> dict[str, Page]:
-        """Return the stored pages among these, by hash, in one query."""
+        """Return the stored pages among these, by hash, in a query for each thousand."""
         ids = [page_id(url_hash) for url_hash in dict.fromkeys(url_hashes)]
-        if not ids:
-            return {}
-        records = self.client.retrieve(self.pages_collection, ids, with_payload=WITHOUT_TEXT)
-        pages = (self._page_from(record.payload or {}) for record in records if not is_removed(record))
-        return {page.url_hash: page for page in pages}
+        pages: dict[str, Page] = {}
+        for start in range(0, len(ids), _PAGES_A_QUERY):  # more records at a time would mostly be garbage to collect
+            batch = ids[start : start + _PAGES_A_QUERY]
+            for record in self.client.retrieve(self.pages_collection, batch, with_payload=WITHOUT_TEXT):
+                if not is_removed(record):
+                    page = self._page_from(record.payload or {})
+                    pages[page.url_hash] = page
+        return pages
 
     def _page_from(self, payload: Mapping[str, Any]) -> Page:
         """Return the page; a damaged one without HTTP validators, so that its site sends the content again."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from datetime import date, datetime, timedelta
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -150,7 +151,8 @@ def _ensure_indexes(client: QdrantClient, name: str, indexes: Mapping[str, model
 
 _SPACE = UUID("6f1f6f0e-55a3-5c0b-9f8a-2d1c3f0a7b11")
 WITHOUT_TEXT = models.PayloadSelectorExclude(exclude=["text", "signature", "alias_hashes", "claim_hashes"])
-_PAGE_FIELDS = tuple(field.name for field in fields(Page))
+_PAGE_DEFAULTS = {"text": ""} | {field.name: field.default for field in fields(Page) if field.default is not MISSING}
+_get_page_fields = itemgetter(*(field.name for field in fields(Page)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,8 +326,9 @@ def state_payload(page: Page) -> dict[str, Any]:
 
 
 def page_from(payload: Mapping[str, Any]) -> Page:
-    values = {name: payload[name] for name in _PAGE_FIELDS if name in payload}
-    return Page(**{"text": "", **values, "aliases": tuple(values.get("aliases", ()))})
+    values = {**_PAGE_DEFAULTS, **payload}
+    values["aliases"] = tuple(values["aliases"])
+    return Page(*_get_page_fields(values))
 
 
 def record_from(payload: Mapping[str, Any]) -> PageRecord:

@@ -30,7 +30,7 @@ from rag.store.qdrant.edge.config import TO_ADD, CollectionParams, disk_use, eng
 
 _BLOCK = 1 << 20
 _BY_POINT = frozenset({"payload_storage", "vector_storage-sparse"})  # random access, for requested points only
-_MAX_READ_AHEAD = 256 << 20  # bytes; larger folders of _BY_POINT are not read ahead, as most would go unused
+_MAX_READ_AHEAD = 256 << 20  # bytes; larger folders of _BY_POINT are not read ahead
 
 
 def copy_folder(source: Path, target: Path) -> None:
@@ -61,15 +61,16 @@ def sync_names(folder: Path) -> None:
             os.close(handle)
 
 
-def read_ahead(folder: Path) -> None:
+def read_ahead(folder: Path, *, payloads: bool) -> None:
     """Load the files that the engine needs to open and query a shard into the page cache.
 
-    Unlike the engine, this releases the GIL, and reads from disk eight times as fast: records of 10 000 pages load in
+    `payloads` includes the payloads of its points, unless they are large: a search reads those of its hits only. Unlike
+    the engine, this releases the GIL, and reads from disk eight times as fast: records of 10 000 pages load in
     0.33 s instead of 1.07 s. Cached data is skipped. Unreadable files are ignored here; the engine reports them.
     """
     buffer = bytearray(_BLOCK)
     for path, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name != "wal" and not _is_too_large(Path(path) / name)]
+        folders[:] = [name for name in folders if _is_needed(Path(path) / name, payloads)]
         for name in names:
             with contextlib.suppress(OSError), (Path(path) / name).open("rb", buffering=0) as file:
                 for start, end in _data_spans(file.fileno(), os.fstat(file.fileno()).st_size):
@@ -91,8 +92,10 @@ def _is_cached(file: int, start: int, end: int) -> bool:
         return False
 
 
-def _is_too_large(folder: Path) -> bool:
-    return folder.name in _BY_POINT and disk_use(folder) > _MAX_READ_AHEAD
+def _is_needed(folder: Path, payloads: bool) -> bool:
+    if folder.name in _BY_POINT:
+        return payloads and disk_use(folder) <= _MAX_READ_AHEAD
+    return folder.name != "wal"
 
 
 def copy_file(source: Path, target: Path) -> None:

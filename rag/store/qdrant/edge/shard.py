@@ -110,7 +110,7 @@ class Shard:
         """Replay the journal on the copy, sync it to disk, and make it the live shard."""
         _sync_files(copy)
         with self._write_lock:
-            replacement = _load(copy)
+            replacement = self._load(copy)
             try:
                 with engine_faults("replay", copy):
                     for operation in self._journal or []:
@@ -172,10 +172,15 @@ class Shard:
             raise StoreError("store_closed")
         self._used_at = time.monotonic()
         if self._shard is None:
-            self._shard = _load(self.folder.shard)
+            self._shard = self._load(self.folder.shard)
             self._counted_points = self._shard.info().points_count
             self._has_ghosts = False
         return self._shard
+
+    def _load(self, path: Path) -> edge.EdgeShard:
+        read_ahead(path, payloads=not self.folder.params.vectors)  # pages are listed, chunks are searched
+        with engine_faults("open", path):
+            return edge.EdgeShard.load(str(path))
 
 
 def _sync_files(folder: Path) -> None:
@@ -189,12 +194,6 @@ def _trim_memory() -> None:
     """Return freed memory to the system, if the allocator supports it."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def _load(path: Path) -> edge.EdgeShard:
-    read_ahead(path)
-    with engine_faults("open", path):
-        return edge.EdgeShard.load(str(path))
 
 
 log = logging.getLogger(__name__)
