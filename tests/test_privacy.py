@@ -164,7 +164,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
     "page_maps": {**dict.fromkeys(("get", "latest"), PAGES), "close": PROGRAM},
     "models": {
         **dict.fromkeys(("embedding", "sentences", "reader", "sparse", "reranker", "reranking", "verifier"), OPERATOR),
-        **dict.fromkeys(("of_library", "ready", "problem", "warm"), OPERATOR),
+        **dict.fromkeys(("of_library", "ready", "problem", "warm", "end_delay"), OPERATOR),
     },
     "reranking": dict.fromkeys(("current", "comparison", "switch", "save_comparison"), OPERATOR),
     "verifier": {"verify": OPERATOR},

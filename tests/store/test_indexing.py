@@ -82,6 +82,8 @@ def test_writes_between_copy_and_swap_are_replayed_in_order(filled: EdgeClient) 
     )
     assert sorted((point.payload or {})["n"] for point in marked) == [0, 1, 2, 3, 4, 7, 8, 9]
     assert filled.retrieve("c", [point_id(6)])[0].payload == {"n": -6}
+    assert filled.retrieve("c", [point_id(5)]) == []
+    assert nearest(filled, POINTS + 77) == point_id(POINTS + 77)
     add(filled, 5, 6)
     assert filled.count("c").count == POINTS + 300
 
@@ -161,7 +163,7 @@ def test_closing_ends_a_build(filled: EdgeClient, tmp_path: Path) -> None:
 
 
 def test_a_build_starts_by_itself_after_enough_writes(filled: EdgeClient) -> None:
-    builder = IndexBuilder(filled.backend.shard("c"), threshold=POINTS + 100, quiet=0.05)
+    builder = IndexBuilder(filled.backend.shard("c"), threshold=POINTS + 100, delay=0.05)
     builder.note_write(0)
     assert builder._thread is None
     add(filled, POINTS, POINTS + 100)
@@ -172,7 +174,7 @@ def test_a_build_starts_by_itself_after_enough_writes(filled: EdgeClient) -> Non
 
 
 def test_points_written_twice_do_not_start_a_build(filled: EdgeClient) -> None:
-    builder = IndexBuilder(filled.backend.shard("c"), threshold=POINTS + 100, quiet=0.05)
+    builder = IndexBuilder(filled.backend.shard("c"), threshold=POINTS + 100, delay=0.05)
     builder.note_write(POINTS)
     assert builder._thread is None
 

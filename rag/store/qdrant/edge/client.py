@@ -107,13 +107,14 @@ class EdgeBackend(QdrantBase):
         for at in range(0, len(translated), BATCH):
             batch = translated[at : at + BATCH]
             operation = edge.UpdateOperation.upsert_points(batch, condition, mode)
-            self._write(collection_name, "upsert", operation, 0 if mode is edge.UpdateMode.UpdateOnly else len(batch))
+            added = 0 if mode is edge.UpdateMode.UpdateOnly else len(batch)
+            self._write(collection_name, "upsert", operation, [point.id for point in batch], added)
         return _COMPLETED
 
     def delete(self, collection_name: str, points_selector: Any, **_: Any) -> models.UpdateResult:
         by_id, by_filter = edge.UpdateOperation.delete_points, edge.UpdateOperation.delete_points_by_filter
-        for operation in operations(points_selector, by_id, by_filter):
-            self._write(collection_name, "delete", operation)
+        for operation, ids in operations(points_selector, by_id, by_filter):
+            self._write(collection_name, "delete", operation, ids)
         return _COMPLETED
 
     def set_payload(
@@ -125,8 +126,8 @@ class EdgeBackend(QdrantBase):
         def by_filter(condition: edge.Filter) -> edge.UpdateOperation:
             return edge.UpdateOperation.set_payload_by_filter(condition, check_depth(payload), key)
 
-        for operation in operations(points, by_id, by_filter):
-            self._write(collection_name, "set_payload", operation)
+        for operation, ids in operations(points, by_id, by_filter):
+            self._write(collection_name, "set_payload", operation, ids)
         return _COMPLETED
 
     def batch_update_points(
@@ -296,9 +297,11 @@ class EdgeBackend(QdrantBase):
         builder.stop()
         shard.close()
 
-    def _write(self, name: str, call: str, operation: edge.UpdateOperation, points: int = 0) -> None:
+    def _write(
+        self, name: str, call: str, operation: edge.UpdateOperation, ids: list[Any] | None = None, points: int = 0
+    ) -> None:
         shard, builder = self._get(name)
-        shard.write(call, operation, points=points)
+        shard.write(call, operation, ids=ids, points=points)
         builder.note_write(points)
 
 

@@ -124,19 +124,19 @@ def _idf(ghosts: bool) -> edge.IdfParams | None:
 
 def operations(
     selector: Any, by_id: Callable[[list[Any]], Any], by_filter: Callable[[edge.Filter], Any]
-) -> Iterator[edge.UpdateOperation]:
-    """Yield the operations for a selector: one for a filter, to be atomic, or one per batch of ids."""
+) -> Iterator[tuple[edge.UpdateOperation, list[Any] | None]]:
+    """Yield the operations for a selector: one for a filter, to be atomic, or one per batch of ids, with the ids."""
     if isinstance(selector, models.FilterSelector):
         selector = selector.filter
     if isinstance(selector, models.PointIdsList):
         selector = selector.points
     if isinstance(selector, models.Filter):
-        yield by_filter(to_filter(selector) or edge.Filter())
+        yield by_filter(to_filter(selector) or edge.Filter()), None
         return
     if not isinstance(selector, (list, tuple)):
         raise unsupported_error(f"a selection by {type(selector).__name__}")
     for batch in id_batches(selector):
-        yield by_id(batch)
+        yield by_id(batch), batch
 
 
 def id_batches(ids: Any) -> Iterator[list[Any]]:

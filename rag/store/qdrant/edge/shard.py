@@ -1,6 +1,6 @@
 """A collection's open shard, shared by threads and replaceable while in use.
 
-Its HNSW index is built on a copy, in a child process, once writes pause.
+Its HNSW index is built on a copy, in a child process.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event, Lock, RLock, Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import qdrant_edge as edge
 
@@ -25,7 +25,45 @@ from rag.store.qdrant.edge.folder import CollectionFolder, copy_folder, read_ahe
 
 T = TypeVar("T")
 _FLUSH_EVERY = 400  # writes; a flush blocks for 20-40 ms, and shortens the replay after a kill
+_REPLAY_BATCH = 128  # points per call; the engine holds the GIL for a whole call
 _GHOST_SHARE = 0.005  # of the points; this share changes the third digit of a score
+
+
+class _Journal:
+    """The writes since a shard was copied: ids of changed points, and operations by a filter.
+
+    The points themselves would take as much memory again as in the engine.
+    """
+
+    def __init__(self) -> None:
+        self._operations: list[edge.UpdateOperation] = []
+        self._ids: dict[int | str, None] = {}
+
+    def add(self, operation: edge.UpdateOperation, ids: Sequence[Any] | None) -> None:
+        if ids is None:
+            self._operations.append(operation)
+        else:
+            self._ids.update((_plain_id(point_id), None) for point_id in ids)
+
+    def replay(self, source: edge.EdgeShard, copy: edge.EdgeShard) -> None:
+        """Give the copy the state of `source`.
+
+        A filter chooses the same among the points that were not written by id; all others are then copied.
+        """
+        for operation in self._operations:
+            copy.update(operation)
+        ids = list(self._ids)
+        for start in range(0, len(ids), _REPLAY_BATCH):
+            batch: list[Any] = ids[start : start + _REPLAY_BATCH]
+            records = source.retrieve(batch, True, True)
+            points = [edge.Point(record.id, record.vector or {}, record.payload) for record in records]
+            copy.update(edge.UpdateOperation.upsert_points(points))
+            if removed := set(batch) - {_plain_id(record.id) for record in records}:
+                copy.update(edge.UpdateOperation.delete_points(list(removed)))
+
+
+def _plain_id(point_id: Any) -> int | str:
+    return point_id if isinstance(point_id, int) else str(point_id)
 
 
 class Shard:
@@ -40,7 +78,7 @@ class Shard:
         self.folder = folder
         self._write_lock = RLock()
         self._engine_lock = RLock()
-        self._journal: list[edge.UpdateOperation] | None = None
+        self._journal: _Journal | None = None
         self._unflushed = 0
         self._closed = False
         self._used_at = 0.0
@@ -55,8 +93,13 @@ class Shard:
         with self._engine_lock, engine_faults(call, self.folder.path):
             return function(self._get_engine())
 
-    def write(self, call: str, operation: edge.UpdateOperation, *, points: int = 0) -> None:
-        """Apply one operation, which adds `points` points; it is crash-safe once this returns."""
+    def write(
+        self, call: str, operation: edge.UpdateOperation, *, ids: Sequence[Any] | None = None, points: int = 0
+    ) -> None:
+        """Apply one operation, which adds `points` points; it is crash-safe once this returns.
+
+        `ids` are those of all points that it may change, None if it has a filter or is of the whole collection.
+        """
         require_space(self.folder.path, TO_ADD if points else TO_CHANGE)
         with self._write_lock:
             with self._engine_lock, engine_faults(call, self.folder.path):
@@ -64,7 +107,7 @@ class Shard:
                 self._counted_points += points
                 self._has_ghosts = None
             if self._journal is not None:
-                self._journal.append(operation)
+                self._journal.add(operation, ids)
             self._unflushed += 1
             if self._unflushed >= _FLUSH_EVERY:
                 self.flush()
@@ -103,7 +146,7 @@ class Shard:
             except OSError as error:
                 shutil.rmtree(copy, ignore_errors=True)
                 raise os_fault(self.folder.path, error) from error
-            self._journal = []
+            self._journal = _Journal()
             return copy, points
 
     def replace_with(self, copy: Path, indexed: int) -> None:
@@ -113,8 +156,8 @@ class Shard:
             replacement = self._load(copy)
             try:
                 with engine_faults("replay", copy):
-                    for operation in self._journal or []:
-                        replacement.update(operation)
+                    if self._journal:
+                        self._journal.replay(self._get_engine(), replacement)
                     replacement.flush()
                 _sync_files(copy)  # only the replayed writes are left, so writers wait briefly
                 with self._engine_lock:
@@ -200,20 +243,18 @@ log = logging.getLogger(__name__)
 
 MIN_UNINDEXED = 10_000  # points outside the index; scanning them takes about a millisecond
 MIN_GROWTH = 0.2  # share of the indexed points, so that a large index is rarely rebuilt
-QUIET_SECONDS = 5.0  # seconds without a write before a build
+DELAY_SECONDS = 2.0  # between the write that makes a build due and its start, since writes come in bursts
 QUANTISATION_THRESHOLD = 50_000  # points from which vectors are quantised; searching fewer is cheap
-MAX_WAIT_SECONDS = 20.0  # seconds to wait for such a pause before building despite writes
 
 
 class IndexBuilder:
     """A background builder of one shard's indexes; `docs/decisions/0001-storage.md` gives the reasons."""
 
-    def __init__(self, shard: Shard, *, threshold: int = MIN_UNINDEXED, quiet: float = QUIET_SECONDS) -> None:
+    def __init__(self, shard: Shard, *, threshold: int = MIN_UNINDEXED, delay: float = DELAY_SECONDS) -> None:
         self._shard = shard
         self._threshold = threshold
-        self._quiet = quiet
+        self._delay = delay
         self._points = shard.points()
-        self._last_write = time.monotonic()
         self._is_paused = False
         self._stop = Event()
         self._start_lock = Lock()
@@ -224,7 +265,6 @@ class IndexBuilder:
     def note_write(self, points: int) -> None:
         """Record a write of `points` points; start a build when enough are outside the index."""
         self._points += points
-        self._last_write = time.monotonic()
         if self.is_due():
             self._points = self._shard.points()  # the running sum counts rewritten points twice
             if self.is_due():
@@ -260,17 +300,12 @@ class IndexBuilder:
         self.wait()
 
     def _run(self) -> None:
-        deadline = time.monotonic() + MAX_WAIT_SECONDS
-        while time.monotonic() < deadline and (remaining := self._quiet - self._idle_seconds()) > 0:
-            if self._stop.wait(remaining):
-                return
+        if self._stop.wait(self._delay):
+            return
         try:
             self.build()
         except StoreError as error:
             log.warning("Index not built: %s", error)
-
-    def _idle_seconds(self) -> float:
-        return time.monotonic() - self._last_write
 
     def build(self) -> bool:
         """Build now, blocking; return False if it was stopped or the child process failed."""
