@@ -15,12 +15,14 @@ from rag.ui.chat.asking import start_answer
 from rag.ui.chat.start import example_questions
 from rag.ui.imports.forms import draw_site_form, draw_web_finds
 from rag.ui.imports.jobs import draw_history, draw_job
+from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import SHARE_PARAMS, current_language, go, shared_links
 from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library, jobs_of, person_id, reset_count, reset_widgets, session, set_param
 from rag.ui.serving.uploads import release_uploads, upload_limits_text
 from rag.ui.shell import open_app
+from rag.web.url_key import url_hash
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -117,7 +119,7 @@ def _draw_links(app: App, library: str, options: _Options, language: Language) -
     )
     urls, dropped = find_urls(pasted or "")
     add = st.button(label("add_go", language), type="primary", icon=":material/add:", key="add-links")
-    _draw_count(urls, dropped, pasted or "", language)
+    _draw_count(app, library, urls, dropped, pasted or "", language)
     if add and not (pasted or "").strip():
         st.caption(label("add_empty", language))
     if add and urls:
@@ -130,13 +132,16 @@ def _draw_links(app: App, library: str, options: _Options, language: Language) -
         st.markdown(label("bookmarklet_lead", language, link=f"[{label('bookmarklet_name', language)}](#bookmarklet)"))
 
 
-def _draw_count(urls: list[str], dropped: int, pasted: str, language: Language) -> None:
+def _draw_count(app: App, library: str, urls: list[str], dropped: int, pasted: str, language: Language) -> None:
     if not pasted.strip():
         return
     if not urls:
         st.caption(label("add_found_none", language))
         return
     text = label_count("add_found_one", "add_found", len(urls), language)
+    known = none_if_unavailable(lambda: app.library(library).find_known([url_hash(url) for url in urls]))
+    if known:
+        text += f" · {label_count('add_known_one', 'add_known', len(known), language)}"
     if dropped:
         text += f" · {label('add_dropped', language, count=dropped, limit=_LIMIT)}"
     st.caption(text)

@@ -56,6 +56,16 @@ def test_what_fails_while_a_model_is_loaded_is_told_and_may_pass(
     assert (models.problem(), models.ready()) == (None, True)
 
 
+def test_models_are_loaded_as_soon_as_the_delay_is_ended(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
+    loading(monkeypatch, HashedModel())
+    loaded = threading.Event()
+    models.warm(delay=600.0, then=loaded.set)
+    assert not loaded.wait(0.05)
+    models.end_delay()
+    assert loaded.wait(60)
+    assert models.ready()
+
+
 class Broken(HashedModel):
     """A model that cannot encode."""
 

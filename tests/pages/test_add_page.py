@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import streamlit as st
 
@@ -9,6 +11,7 @@ from rag.ui.chat.filters import chips_of
 from rag.ui.imports.jobs import PAGE
 from rag.ui.kit.session import Scope
 from rag.web.search import WebHit
+from rag.web.url_key import url_hash
 from tests.pages.conftest import Open, page_file, words
 from tests.support.fake_app import STAGES, FakeApp
 
@@ -51,6 +54,17 @@ def test_an_import_moves_through_its_stages_to_its_end(open_page: Open, app: Fak
     assert not page.exception
     assert label("status_added", language) in words(page)
     assert page.button(key="job-ask").label == label("job_ask", language)
+
+
+@BOTH
+def test_known_links_are_counted_before_the_import(open_page: Open, app: FakeApp, language: str) -> None:
+    stored = app.add_sample_pages().library("main").stored[0]
+    stored = replace(stored, url="https://example.org/old", url_hash=url_hash("https://example.org/old"))
+    app.library("main").stored.append(stored)
+    page = open_page("add", language)
+    page.text_area[0].set_value("https://example.org/old https://example.org/new").run()
+    assert label("add_found", language, count=2) in words(page)
+    assert label("add_known_one", language, count=1) in words(page)
 
 
 @BOTH

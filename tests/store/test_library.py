@@ -234,7 +234,9 @@ def test_an_alias_leads_to_its_page(library: Library) -> None:
         asked[3]: first.url,
     }
     assert library.stored_pages(asked).keys() == {asked[1], asked[3]}
+    assert library.find_known(asked) == {asked[0], asked[1], asked[3]}
     assert library.resolve([]) == {}
+    assert library.find_known([]) == set()
 
 
 def test_a_page_s_own_address_comes_before_an_alias(library: Library) -> None:
@@ -291,6 +293,7 @@ def test_removing_a_page_frees_its_aliases(library: Library) -> None:
     stored = with_aliases(library, "a", "https://old.example/a")
     library.remove([stored.url_hash])
     assert library.resolve([alias_hash("https://old.example/a")]) == {}
+    assert library.find_known([alias_hash("https://old.example/a"), stored.url_hash]) == set()
 
 
 def test_many_hashes_are_resolved_in_two_queries(library: Library) -> None:
@@ -309,6 +312,7 @@ def test_many_hashes_are_resolved_in_two_queries(library: Library) -> None:
     found = library.resolve(asked)
     seconds = time.process_time() - began
     assert len(found) == 1500 + 100
+    assert library.find_known(asked) == found.keys()
     assert seconds < 5  # 0.1 to 0.4 seconds of processor time
 
 

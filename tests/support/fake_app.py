@@ -170,6 +170,9 @@ class FakeLibrary:
 
     resolve = stored_pages
 
+    def find_known(self, url_hashes: Sequence[str]) -> set[str]:
+        return set(self.stored_pages(url_hashes))
+
     def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
         return {url_hash: page.text for url_hash, page in self.stored_pages(url_hashes).items()}
 
@@ -441,6 +444,9 @@ class FakeModels:
 
     def problem(self) -> Notice | None:
         return self.load_error
+
+    def end_delay(self) -> None:
+        pass
 
 
 class FakeChats(ChatModels):
