@@ -5,17 +5,20 @@
 Synthetic pages are imported as records, through the pipeline of `import`: split, encoded, committed one at a time. The
 vectors of --pages (default 10 000) are hashed words, since only the pipeline and the store may grow, not the model;
 --real repeats it with the built-in model and that many pages. Prints megabytes of resident memory at every tenth of the
-pages, and the growth from the first tenth to the largest.
+pages, the growth from the first tenth to the largest, and what holds the memory at the end: the engine, which is
+unloaded for that, freed memory that the allocator keeps, and the rest of the process.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gc
 import json
 import sys
 import tempfile
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import Source
 from rag.models.embedding import EmbeddingModel
+from rag.store.qdrant.client import unload_idle
 from tests.support.hashed_model import HashedModel
 
 _CHARACTERS = 2000  # of a page; its words follow Zipf's law, as those of real pages do
@@ -53,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def measure_import(pages: int, model: EmbeddingModel | None) -> dict[str, Any]:
-    """Return megabytes at every tenth of the pages; `grown_mb` is the largest growth after the first."""
+    """Return megabytes at every tenth of the pages, their growth after the first, and the parts at the end."""
     with tempfile.TemporaryDirectory() as folder:
         settings = load_settings(None, rag_data_dir=folder, qdrant_url="", embedding_model="builtin")
         with closing(App(settings, _ModelsWith(settings, model) if model else None)) as app:
@@ -68,7 +72,22 @@ def measure_import(pages: int, model: EmbeddingModel | None) -> dict[str, Any]:
                     gc.collect()
                     sizes.append(round(resident_megabytes(), 1))
             chunks = app.library("main").chunk_count()
-    return {"chunks": chunks, "megabytes": sizes, "grown_mb": round(max(sizes) - sizes[0], 1)}
+            parts = _parts_at_end(app)
+    return {"chunks": chunks, "megabytes": sizes, "grown_mb": round(max(sizes) - sizes[0], 1), "parts_mb": parts}
+
+
+def _parts_at_end(app: App) -> dict[str, float]:
+    """Return megabytes by what holds them; unloads the engine."""
+    sizes = [resident_megabytes()]
+    trim = ctypes.CDLL(None).malloc_trim
+    trim(0)
+    sizes.append(resident_megabytes())
+    unload_idle(app._client, 0.0)
+    gc.collect()
+    trim(0)
+    sizes.append(resident_megabytes())
+    names = ("freed, kept by the allocator", "engine", "rest of the process")
+    return {name: round(size, 1) for name, size in zip(names, [a - b for a, b in pairwise([*sizes, 0.0])], strict=True)}
 
 
 class _ModelsWith(Models):

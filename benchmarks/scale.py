@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine, report
-from benchmarks.dedupe import resolve_seconds
+from benchmarks.dedupe import known_seconds
 from benchmarks.drawing import curves
 from benchmarks.searching import WARM_UP, searches_of, time_searches
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill
@@ -120,7 +120,7 @@ def _serve(folder: Path, pages: int) -> dict[str, float]:
     ways = searches_of(library, questions)
     first = time_searches(ways, questions[:1], warm_up=0)["mmr"]["p50"]
     timings = time_searches(ways, questions)
-    dedupe, _ = resolve_seconds(library, ADDRESSES, pages)
+    dedupe, _ = known_seconds(library, ADDRESSES, pages)
     memory, heap = _memory()
     disk = sum(disk_use(path) for path in folder.iterdir() if path.is_dir())
     # Existing pages are rewritten in full, and the library keeps its size.

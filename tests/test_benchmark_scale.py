@@ -11,7 +11,7 @@ import pytest
 from qdrant_client.models import Filter
 
 from benchmarks import building
-from benchmarks.dedupe import resolve_seconds
+from benchmarks.dedupe import known_seconds
 from benchmarks.drawing import curves
 from benchmarks.searching import searches_of, time_searches
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill, local_copy
@@ -59,7 +59,7 @@ def test_filled_pages_are_what_commits_leave(world: World, tmp_path: Path) -> No
     peer = local_copy(library, dict(asked), tmp_path / "local")
     best = peer(asked[0][0], Filters()).points[0]  # type: ignore[attr-defined]
     assert best.payload["page_content"] == retrieval.passages[0].text  # type: ignore[attr-defined]
-    assert resolve_seconds(library, 100, PAGES)[1] == 99
+    assert known_seconds(library, 100, PAGES)[1] == 99
     client.close()
 
 

@@ -77,6 +77,7 @@ def test_pages_are_found_by_their_other_addresses_and_by_their_text(library: Lib
     key, alias = given.page.url_hash, alias_hash("https://old.example/a")
     found = library.resolve([alias, other.page.url_hash, "0" * 32])
     assert {one: page.url_hash for one, page in found.items()} == {alias: key, other.page.url_hash: other.page.url_hash}
+    assert library.find_known([alias, other.page.url_hash, "0" * 32]) == found.keys()
     assert (page := library.page(alias)) and page.url_hash == key
     assert [page.url_hash for page in library.pages_with_text(given.page.text_hash)] == [key]
     assert library.pages_with_texts([given.page.text_hash, other.page.text_hash]) == sorted(
