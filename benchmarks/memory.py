@@ -77,7 +77,9 @@ def measure_import(pages: int, model: EmbeddingModel | None) -> dict[str, Any]:
 
 
 def _parts_at_end(app: App) -> dict[str, float]:
-    """Return megabytes by what holds them; unloads the engine."""
+    """Return megabytes by what holds them; waits for an index that is being built, and unloads the engine."""
+    for _, builder in app._client.backend._open.values():
+        builder.wait()
     sizes = [resident_megabytes()]
     trim = ctypes.CDLL(None).malloc_trim
     trim(0)
