@@ -23,7 +23,7 @@ from rag.process import configure_logging
 from rag.ui.kit.browser import BrowserCookie
 from rag.ui.serving.first_load import FirstLoad, manifest
 from rag.ui.serving.protection import AllowedHosts, HideInternals, SecurityHeaders, check_cookie_secret
-from rag.ui.serving.startup import patch_script_runner, preload_app, skip_component_scan
+from rag.ui.serving.startup import patch_message_queue, patch_script_runner, preload_app, skip_component_scan
 from rag.ui.serving.uploads import UploadLimits
 from rag.ui.shell import draw_shell, report_unexpected
 
@@ -47,6 +47,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
     # and the first visitor sees a page without its frame.
     PagesManager.uses_pages_directory = False
     patch_script_runner()
+    patch_message_queue()
     skip_component_scan()
     configure_logging(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     options = settings()

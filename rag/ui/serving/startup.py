@@ -57,6 +57,24 @@ def skip_component_scan() -> None:
     setattr(BidiComponentManager, "discover_and_register_components", lambda _, **__: None)  # noqa: B010
 
 
+def patch_message_queue() -> None:
+    """Patch Streamlit (`PATCHED_STREAMLIT`) so that an upload starts even if the page is redrawn at that moment.
+
+    The start of a script run removes unsent messages of the last one, and with them the addresses for an upload.
+    """
+    clear = AppSession._clear_queue
+
+    def clear_drawings(session: Any, fragment_ids: Any = None) -> None:
+        queue = session._browser_queue
+        replies = [message for message in queue._queue if message.WhichOneof("type") == "file_urls_response"]
+        clear(session, fragment_ids)
+        for reply in replies:
+            if all(reply is not message for message in queue._queue):
+                queue.enqueue(reply)
+
+    setattr(AppSession, "_clear_queue", clear_drawings)  # noqa: B010
+
+
 def patch_script_runner() -> None:
     """Patch Streamlit (`PATCHED_STREAMLIT`) so that a session starts a runner only after the previous one has ended."""
     begin = AppSession._create_scriptrunner

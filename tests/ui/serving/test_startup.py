@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 import streamlit
 from streamlit.components.v2 import manifest_scanner
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.app_session import AppSession, AppSessionState
+from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.runtime import Runtime
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 from streamlit.testing.v1 import AppTest
 
-from rag.ui.serving.startup import PATCHED_STREAMLIT, patch_script_runner
+from rag.ui.serving.startup import PATCHED_STREAMLIT, patch_message_queue, patch_script_runner
 
 REQUEST = RerunData(fragment_id="a timer's")
 
@@ -89,13 +91,31 @@ async def test_nothing_is_begun_for_a_tab_that_is_gone(begun: list[RerunData]) -
     assert not begun
 
 
+@pytest.mark.parametrize("fragments", [None, ["a timer's"]])
+async def test_the_addresses_for_an_upload_survive_the_start_of_a_run(
+    monkeypatch: pytest.MonkeyPatch, fragments: list[str] | None
+) -> None:
+    monkeypatch.setattr(AppSession, "_clear_queue", AppSession._clear_queue)  # restored after the test
+    patch_message_queue()
+    session = Session(None)
+    session._browser_queue = ForwardMsgQueue()
+    drawing, reply = ForwardMsg(), ForwardMsg()
+    drawing.delta.fragment_id = "a timer's"
+    drawing.delta.new_element.markdown.body = "drawn before"
+    reply.file_urls_response.response_id = "7"
+    for message in (drawing, reply):
+        session._browser_queue.enqueue(message)
+    session._clear_queue(fragments)
+    assert session._browser_queue.flush() == [reply]
+
+
 def test_patches_are_reviewed_for_each_version_of_streamlit() -> None:
     """After an upgrade, check the patches and page.js's dialogs, then update PATCHED_STREAMLIT."""
     assert streamlit.__version__ == PATCHED_STREAMLIT
 
 
 def test_what_the_patches_replace_is_there() -> None:
-    replaced = ("_call_soon_on_event_loop", "flush_browser_queue", "_create_scriptrunner")
+    replaced = ("_call_soon_on_event_loop", "flush_browser_queue", "_create_scriptrunner", "_clear_queue")
     assert all(callable(getattr(AppSession, name, None)) for name in replaced)
     assert all(callable(getattr(Runtime, name, None)) for name in ("_send_message", "_enqueued_some_message"))
 
