@@ -126,12 +126,14 @@ def test_what_is_written_without_the_model_is_no_answer_of_it(app: App) -> None:
 @pytest.mark.parametrize("end", ["pause", "cancel", "delete"])
 def test_whoever_ends_a_run_has_its_model_forgotten(app: App, end: str) -> None:
     gate = Gate()
+    gate.shut = True  # the run ends during a question, not between two
     with ChatServer(gate, key="ann's") as server:
         run_id = start_run(app, connect(app, server, "ann's", "browser"))
         until(lambda: gate.asked)
         assert app.evaluation.runs._chats
         getattr(app.evaluation.runs, end)(run_id)
         assert not app.evaluation.runs._chats
+        gate.shut = False
         until(lambda: not app.count_running())
         spent = gate.asked
         time.sleep(0.3)
