@@ -143,7 +143,7 @@ class Library(Searcher):
     def resolve(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         """Return the stored pages by the given hashes, which are those of pages or of their aliases.
 
-        Makes a query for any number of hashes, and a second one if some are not those of pages.
+        Makes a query for each thousand hashes, and another if some are not those of pages.
         """
         pages = self.stored_pages(url_hashes)
         rows = self._find_aliases(set(url_hashes) - pages.keys(), _WITH_ALIASES)
