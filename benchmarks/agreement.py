@@ -31,7 +31,7 @@ from rag.config import load_settings
 from rag.errors import ModelError
 from rag.evaluation.judge import MIN_LABELS, cohens_kappa
 from rag.evaluation.statistics import Estimate, Weights, share
-from rag.models.verifier import LazySupportModel
+from rag.models.cross_encoders import LazySupportModel
 
 PAGE = report.ROOT / "docs" / "evaluation.md"
 COMMAND = "python -m benchmarks.agreement"

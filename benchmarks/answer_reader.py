@@ -32,13 +32,11 @@ from torch import nn
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset, is_trained_on, load, sample_evenly, variant
 from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from benchmarks.reader_questions import read_pages, read_questions
-from rag.evaluation.evidence import normalise_text
-from rag.models.answer_reader import MAX_TOKENS, WEIGHTS, Line, TokenizedLines
+from rag.evaluation.metrics import normalise_text
+from rag.models.cross_encoders import MAX_TOKENS, WEIGHTS, Line, TokenizedLines
 from rag.models.model_files import BUILTIN, find_model
-from rag.models.tokens import Tokens, pad_rows
-from rag.models.transformer import read_bert
-from rag.reasoning.extractive import FEATURES
-from rag.reasoning.quotable import quotables
+from rag.models.transformer import Tokens, pad_rows, read_bert
+from rag.reasoning.extractive import FEATURES, quotables
 
 RANK: Final = 64
 _CHROMA: Final = 240

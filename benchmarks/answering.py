@@ -32,10 +32,10 @@ from rag.app import App
 from rag.config import load_settings
 from rag.conversations.checkpoints import Checkpoints
 from rag.graphs.modes import MODES
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.runs.options import Question
+from rag.runs.run import Question
 from rag.runs.runs import Runs
 from rag.types import Answer, Passage, RunMode
 

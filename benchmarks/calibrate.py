@@ -4,7 +4,7 @@
 
 Each set is used three times: without every second page; without every second paragraph; and with questions that name
 a remaining page, about that page, about it and another, or about the content of a removed page. One logistic regression
-on the features of `rag.retrieval.answerable` is fitted to the questions that the embedding model can read, and one to
+on the features of `rag.retrieval.context` is fitted to the questions that the embedding model can read, and one to
 all of them by keywords alone. The printed figures are cross-validated: each half is predicted by a fit on the other.
 --write saves the fitted weights in rag/retrieval/calibration.json and keeps the others. Their bias is shifted so that
 3% of the answerable questions score below REFUSAL_THRESHOLD.
@@ -33,7 +33,7 @@ from rag.app import App
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
-from rag.retrieval.answerable import FEATURES, KEYWORD_FEATURES, REFUSAL_THRESHOLD
+from rag.retrieval.context import FEATURES, KEYWORD_FEATURES, REFUSAL_THRESHOLD
 
 TARGET = Path(__file__).resolve().parents[1] / "rag" / "retrieval" / "calibration.json"
 REFUSED_SHARE = 0.03

@@ -5,8 +5,8 @@
 Counted from the source: files, lines, lines of a function (median, ninth decile, longest), share of fully typed
 functions, own packages imported inside functions, cycles at import and with those imports included, and the number of
 modules that import each external library. Profiled while the sample pages are imported and two questions asked in fast
-mode: the modules that a question and a page pass, the calls between modules, and the longest call chain, the largest
-number of files on the call stack.
+and in research mode, without a chat model: the modules that each passes, the calls between modules, and the longest
+call chain, the largest number of files on the call stack.
 """
 
 from __future__ import annotations
@@ -154,8 +154,12 @@ def measure_code(package: str) -> dict[str, Any]:
 
 @dataclass
 class Profile:
-    """The modules that a profiled task passes. Calls between modules count once per call."""
+    """The modules that a profiled task passes. Calls between modules count once per call.
 
+    Calls of threads that started in the module `other_task` are ignored.
+    """
+
+    other_task: str = ""
     modules: set[str] = field(default_factory=set)
     calls: int = 0
     longest_chain: list[str] = field(default_factory=list)
@@ -163,8 +167,10 @@ class Profile:
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         if event != "call" or not (module := _module_of_frame(frame)):
             return
-        self.modules.add(module)
         line = _stack_modules(frame)
+        if line[0] == self.other_task:
+            return
+        self.modules.add(module)
         self.calls += len(line) > 1 and _module_of_frame(frame.f_back) != module
         if len(set(line)) > len(set(self.longest_chain)):
             self.longest_chain = line
@@ -195,11 +201,13 @@ def _stack_modules(frame: FrameType | None) -> list[str]:
 
 
 def profile_tasks() -> dict[str, Any]:
-    """Return the profiles of a page and of a question in an App whose threads all run under the profiler."""
+    """Return the profile of each task in an App whose threads all run under the profiler."""
     from rag.app import App, Question
     from rag.config import load_settings
+    from rag.types import RunMode
 
-    by_task = {"page": Profile(), "question": Profile()}
+    importer = "rag.ingest.jobs.worker"  # its threads also run while a question is answered
+    by_task = {"page": Profile(), "question": Profile(importer), "research": Profile(importer)}
     current = [Profile()]  # the active profile; the first one absorbs opening the app and loading the models
 
     def profile(frame: FrameType, event: str, argument: object) -> None:
@@ -214,9 +222,11 @@ def profile_tasks() -> dict[str, Any]:
         job = app.imports.add_examples(library="main")
         while app.imports.jobs.job(job).state == "running":
             time.sleep(0.1)
-        for question in QUESTIONS:
-            current[0] = by_task["question"]
-            app.wait(app.converse(Question(question, ("main",))).run_id, 60)
+        modes: dict[str, RunMode] = {"question": "fast", "research": "research"}
+        for task, mode in modes.items():
+            current[0] = by_task[task]
+            for question in QUESTIONS:
+                app.wait(app.converse(Question(question, ("main",), mode=mode)).run_id, 60)
         current[0] = Profile()  # closing wakes the threads that read ahead for imports
         app.close()
     threading.setprofile(None)
@@ -233,7 +243,7 @@ def main() -> None:
         print(json.dumps(report))
         return
     for name, value in report.items():
-        if name in ("page", "question"):
+        if name in ("page", "question", "research"):
             value = {
                 key: value[key] for key in ("modules", "calls between modules", "longest call chain", "call chain")
             }

@@ -27,7 +27,7 @@ from rag.reading.parser import Parser
 from rag.web.connections import DELAY, LIMIT, RateLimiter
 from rag.web.fetch import Fetcher, FetchResult
 from rag.web.robots import Robots
-from rag.web.site_scope import FoundPage
+from rag.web.urls import FoundPage
 from tests.support.site_server import OUTCOME_BY_ERROR, SiteServer, merge_duplicates
 
 

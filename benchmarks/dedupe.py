@@ -2,7 +2,7 @@
 
     python -m benchmarks.dedupe [--chunks 100000] [--urls 10000] [--json]
 
-All but one in a hundred of the addresses are known. Ours computes their keys (`rag.web.url_key.url_hash`) and sends a
+All but one in a hundred of the addresses are known. Ours computes their keys (`rag.web.urls.url_hash`) and sends a
 query for each thousand (`Library.find_known`). The peer is the check of tutorials: `scroll` with a filter on the url
 in qdrant-client's local mode, for each address; 100 are timed at 10 000 chunks, which favours it, since its time grows
 with the library, and extrapolated to the number of addresses.
@@ -24,7 +24,7 @@ from qdrant_client import QdrantClient, models
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill, page_url
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
-from rag.web.url_key import url_hash
+from rag.web.urls import url_hash
 
 PEER_CHUNKS, PEER_URLS = 10_000, 100
 

@@ -86,7 +86,7 @@ def load_paths(*, exact: bool = False) -> dict[str, Encoding]:
     source = find_model(BUILTIN)
     folder, family = str(source.folder), family_of(source.origin, source.folder)
     ours = FlagEncoder(read_bert(source.folder), family, name="ours", device="cpu", exact=exact)
-    with patch("rag.models.engines.can_run", return_value=False):  # as for a model of another shape
+    with patch("rag.models.transformer.can_run", return_value=False):  # as for a model of another shape
         flag = load_flag_model(source.name, source.folder, family.pooling, "cpu")
         loaded = FlagEncoder(flag, family, name="loaded", device="cpu", exact=exact)
     stock = FlagModel(folder, pooling_method=family.pooling, use_fp16=False, devices="cpu")

@@ -23,7 +23,7 @@ from benchmarks.intervals import format_mean
 from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from benchmarks.quoted import in_evidence
 from benchmarks.report import table
-from rag.retrieval import engine
+from rag.retrieval import strategies
 
 Row = dict[str, Any]
 Ask = Callable[[MeasuredApp, str, Row], list[str]]
@@ -113,8 +113,8 @@ def _half_weight() -> Iterator[None]:
         return [(earlier, 0.5 * 0.7**turn) for turn, earlier in enumerate(reversed(before))]
 
     with (
-        patch.object(engine, "_weights_of", weigh),
-        patch.object(engine, "dense_query", lambda text, before, model, sparse: model.encode_query(text)),
+        patch.object(strategies, "_weights_of", weigh),
+        patch.object(strategies, "dense_query", lambda text, before, model, sparse: model.encode_query(text)),
     ):
         yield
 

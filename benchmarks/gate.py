@@ -41,7 +41,7 @@ from benchmarks.measured_app import ImportedSet, MeasuredApp, ask, import_set, m
 from benchmarks.plain_search import PlainSearch, pieces_of
 from benchmarks.reader_questions import HELD_OUT, load_held_out
 from benchmarks.samples import find_sets
-from rag.retrieval.answerable import combine_odds
+from rag.retrieval.context import combine_odds
 from rag.retrieval.retriever import K
 from rag.retrieval.strategies import DEFAULT_STRATEGY
 from rag.text import terms

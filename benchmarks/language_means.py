@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import DEFAULT_FOLDER, find_folders, load
 from benchmarks.plain_search import pieces_of
-from rag.models import e5
+from rag.models import model_files
 from rag.models.embedding import FlagEncoder
 from rag.models.model_files import family_of, find_model
 from rag.models.transformer import read_bert
 
-TARGET = Path(e5.__file__).with_name(e5.MEANS)
+TARGET = Path(model_files.__file__).with_name(model_files.MEANS)
 
 
 def main() -> int:
@@ -36,8 +36,10 @@ def main() -> int:
     if len(folders) < 2:
         print(f"xquad-en and xquad-zh are not in {options.data}", file=sys.stderr)
         return 2
-    files = find_model(e5.NAME)
-    model = FlagEncoder(read_bert(files.folder), family_of(files.origin, files.folder), name=e5.NAME, device="cpu")
+    files = find_model(model_files.E5)
+    model = FlagEncoder(
+        read_bert(files.folder), family_of(files.origin, files.folder), name=model_files.E5, device="cpu"
+    )
     means: dict[str, NDArray[np.float32]] = {}
     for folder in folders:
         data, language = load(folder), folder.name[-2:]

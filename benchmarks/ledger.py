@@ -4,7 +4,7 @@
 
 For two successive questions about a page, the search results of the first serve as the report's ledger. all@4000 of the
 second, with 95% intervals: by a search; by the ledger if one place in it covers enough of the question
-(`rag.retrieval.scoped_search`), else by a search; and by the ledger if it more likely than not has the answer, else by
+(`rag.retrieval.retriever`), else by a search; and by the ledger if it more likely than not has the answer, else by
 a search. Writes ledger.md and ledger.json into benchmarks/out.
 """
 
@@ -24,10 +24,9 @@ from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
-from rag.evaluation.evidence import has_all
-from rag.retrieval.answerable import UNDECIDED, estimate_answerable
-from rag.retrieval.context import select_best
-from rag.retrieval.scoped_search import Ledger
+from rag.evaluation.metrics import has_all
+from rag.retrieval.context import UNDECIDED, estimate_answerable, select_best
+from rag.retrieval.retriever import Ledger
 from rag.types import Passage
 
 SETS = ("xquad-en", "xquad-zh", "dragon-finance-en", "dragon-finance-zh")

@@ -24,7 +24,7 @@ from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
-from rag.evaluation.evidence import character_recall
+from rag.evaluation.metrics import character_recall
 from rag.retrieval.retriever import EnsembleRetriever, LibraryGroup, ScoreAcrossLibraries, by_likelihood
 from rag.types import Passage, Retrieval
 

@@ -19,7 +19,7 @@ from benchmarks import tokens
 from benchmarks.datasets import Dataset
 from benchmarks.run import Run
 from rag.app import App
-from rag.app.models import Models
+from rag.app.libraries import Models
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources

@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks.synthetic import World
 from rag.app import App
-from rag.app.models import Models
+from rag.app.libraries import Models
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import Source

@@ -35,11 +35,10 @@ from benchmarks.measured_app import ask, import_set, measured_app
 from benchmarks.peers.environment import METRICS, pinned, python
 from benchmarks.samples import find_sets, samples
 from rag.checking.verifier import Claim
-from rag.evaluation import evidence
+from rag.evaluation import metrics
 from rag.evaluation.cases import Case, Evidence, RagasAnswer, read_cases, write_cases
-from rag.evaluation.evidence import normalise_text
 from rag.evaluation.judge import Judgement, ModelJudge
-from rag.evaluation.metrics import Judges, TimedAnswer, scores
+from rag.evaluation.metrics import Judges, TimedAnswer, normalise_text, scores
 from rag.evaluation.support import factual_f1, passage_of, statements_of
 from rag.prompts.texts import PromptTexts
 from rag.retrieval.strategies import DEFAULT_STRATEGY
@@ -212,12 +211,12 @@ class RankedQuestion:
     @property
     def is_apart(self) -> bool:
         """True if no passage is the first to cover two quotes."""
-        _, worth = evidence.grade_hits(self.covers, self.grades)
+        _, worth = metrics.grade_hits(self.covers, self.grades)
         return len([one for one in worth if one]) == len(self.grades)
 
     def qrels(self, graded: bool) -> list[tuple[str, str, int]]:
         """Return qrels for trec_eval: each passage by its rank, and a document for each uncovered quote."""
-        gains, all_gains = evidence.grade_hits(self.covers, self.grades)
+        gains, all_gains = metrics.grade_hits(self.covers, self.grades)
         flags = [float(bool(one)) for one in self.covers]
         worth = all_gains if graded else [*flags, *(1.0 for _ in all_gains[len(gains) :])]
         return [(self.question, str(n), int(one)) for n, one in enumerate(worth)]
@@ -229,14 +228,14 @@ class RankedQuestion:
     @property
     def ours(self) -> dict[str, float]:
         relevant = [bool(one) for one in self.covers]
-        gains, ideal = evidence.grade_hits(self.covers, self.grades)
+        gains, ideal = metrics.grade_hits(self.covers, self.grades)
         return {
-            "Success@1": evidence.hit(relevant, 1),
-            "Success@5": evidence.hit(relevant, 5),
-            "RR@10": evidence.reciprocal_rank(relevant, 10),
-            "P@5": evidence.precision(relevant, 5),
-            "nDCG@10": evidence.ndcg(gains, ideal, 10),
-            "R@5": evidence.recall(self.covers, len(self.grades), 5),
+            "Success@1": metrics.hit(relevant, 1),
+            "Success@5": metrics.hit(relevant, 5),
+            "RR@10": metrics.reciprocal_rank(relevant, 10),
+            "P@5": metrics.precision(relevant, 5),
+            "nDCG@10": metrics.ndcg(gains, ideal, 10),
+            "R@5": metrics.recall(self.covers, len(self.grades), 5),
         }
 
 
@@ -248,7 +247,7 @@ def rank(data: Dataset) -> list[RankedQuestion]:
     quotes = {str(row["id"]): [one["quote"] for one in row["evidence"]] for row in data.questions}
     return [
         RankedQuestion(
-            name, evidence.covered_quotes(quotes[name], texts), [float(chance.randint(1, 3)) for _ in quotes[name]]
+            name, metrics.covered_quotes(quotes[name], texts), [float(chance.randint(1, 3)) for _ in quotes[name]]
         )
         for name, texts in hits.items()
     ]

@@ -29,12 +29,12 @@ from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
 from rag.config import load_settings
-from rag.evaluation.evidence import covered_quotes, has_all
+from rag.evaluation.metrics import covered_quotes, has_all
 from rag.models.chat import build_chat_model
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.hops import interleave
-from rag.runs.options import Question, RunOptions, TreeOrder
+from rag.runs.run import Question, RunOptions, TreeOrder
 from rag.types import Passage, RunMode
 from tests.support.chat_server import ChatServer
 from tests.support.judge_model import JudgeModel

@@ -21,7 +21,7 @@ from rag.reading.links import parse_sitemap
 from rag.web.guard import check_url
 from rag.web.markup import codec_of, find_declaration
 from rag.web.robots import parse_rules
-from rag.web.url_key import join_url, split_url, url_key
+from rag.web.urls import join_url, split_url, url_key
 
 CASES = Path(__file__).resolve().parents[2] / "shared" / "web"
 _FALLBACK = "windows-1252"

@@ -28,7 +28,7 @@ from typing import Any
 
 import rag
 from benchmarks.hostile_strings import Hostile, hostile_strings
-from rag.patterns import LazyPattern
+from rag.text import LazyPattern
 
 LONG = 40_000
 SECONDS = 0.05

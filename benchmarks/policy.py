@@ -28,9 +28,9 @@ from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.intervals import format_mean
 from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from benchmarks.samples import find_sets
-from rag.evaluation.evidence import has_all
+from rag.evaluation.metrics import has_all
 from rag.reasoning.hops import MAX_SCANNED, RulePlanner, interleave
-from rag.retrieval.answerable import estimate_answerable, features_of
+from rag.retrieval.context import estimate_answerable, features_of
 from rag.types import Passage
 
 _MAX_SEARCHES, _TOP, _BUDGET, _TOP_NEW = 6, 20, 4000, 5

@@ -25,10 +25,9 @@ from rag.errors import IngestError, RagError
 from rag.ingest.chunking import get_chunker
 from rag.ingest.diff import page_diff
 from rag.ingest.duplicates import StoreRequest
-from rag.ingest.loader import LoadedPage
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.sources import web_source
-from rag.models.sparse import SparseEncoder
+from rag.ingest.sources import LoadedPage, web_source
+from rag.models.embedding import SparseEncoder
 from rag.reading.parser import Parser
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import open_library
@@ -36,7 +35,7 @@ from rag.text import split_sentences
 from rag.types import IngestResult, Stage
 from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
-from rag.web.url_key import url_hash
+from rag.web.urls import url_hash
 from tests.support.hashed_model import HashedModel
 from tests.support.site_server import SiteServer
 

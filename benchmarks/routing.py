@@ -27,16 +27,16 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.datasets import DEFAULT_FOLDER, find_folders, load, sample_evenly
 from benchmarks.reader_questions import HELD_OUT, read_questions
 from rag.evaluation.statistics import ROUNDS
-from rag.routing.classifier import (
+from rag.routing.router import (
     FEATURE_COUNT,
     NAMED_FEATURE_COUNT,
     TRAINING,
+    Router,
     feature_vector,
     read_message,
     route_probabilities,
     save_weights,
 )
-from rag.routing.router import Router
 
 _TESTS = Path(__file__).resolve().parent.parent / "tests" / "routing"
 _SETS = ("utterances.jsonl", "kept_back.jsonl", "keywords.jsonl")

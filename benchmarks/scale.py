@@ -28,7 +28,7 @@ from benchmarks.drawing import curves
 from benchmarks.searching import WARM_UP, searches_of, time_searches
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill
 from rag.store.qdrant.edge.client import EdgeClient
-from rag.store.qdrant.edge.config import disk_use
+from rag.store.qdrant.edge.translation import disk_use
 from rag.store.qdrant.library import open_library
 
 SIZES = "10000,30000,100000,300000,1000000"

@@ -26,13 +26,12 @@ from numpy.typing import NDArray
 
 from benchmarks.stages import Parts, Stages
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, LANGUAGES, MODEL, SITES, World, fill, local_copy
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SparseEncoder
 from rag.retrieval import context, retriever
-from rag.retrieval.engine import Tuning
 from rag.retrieval.retriever import Retriever
+from rag.retrieval.strategies import Tuning
 from rag.store.qdrant.edge.client import EdgeClient
-from rag.store.qdrant.library import Library, open_library
-from rag.store.qdrant.search import Searcher
+from rag.store.qdrant.library import Library, Searcher, open_library
 from rag.store.values import Filters
 from rag.types import Retrieval
 

@@ -40,8 +40,7 @@ from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs.service import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import record_sources
-from rag.models.embedding import load_embedding_model
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SparseEncoder, load_embedding_model
 from rag.reading.parser import Parser
 from rag.store.qdrant.client import Server
 from rag.store.qdrant.edge.client import EdgeClient

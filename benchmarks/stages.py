@@ -133,7 +133,7 @@ def server_parts() -> Parts:
     from streamlit.web.server.starlette import starlette_websocket
 
     from rag.models.openai_chat import ServerChat
-    from rag.retrieval.scoped_search import ScopedSearch
+    from rag.retrieval.retriever import ScopedSearch
 
     return {
         "script runs": [(scriptrunner.ScriptRunner, "_run_script")],

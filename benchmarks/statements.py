@@ -37,7 +37,7 @@ from rag.checking.rules import Evidence, ParsedClaim, lacks_clause, lacks_number
 from rag.checking.statements import extract_claim
 from rag.checking.verifier import RANK, Claim, Judgement, LocalVerifier, Verifier
 from rag.config import load_settings
-from rag.models.verifier import LazySupportModel
+from rag.models.cross_encoders import LazySupportModel
 from rag.text import split_sentences
 from rag.types import CheckedBy, Passage, Verdict
 

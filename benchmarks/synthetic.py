@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from rag.models.sparse import AVERAGE_TERMS, SparseEncoder, index_sentences, pack_sentences
-from rag.store.duplicates import sign
+from rag.models.embedding import AVERAGE_TERMS, SparseEncoder, index_sentences, pack_sentences
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.records import Revision, chunk_id, chunk_payload, page_point, recipe, scope_filter, walk
-from rag.store.values import Filters, NewChunks, content_hash
+from rag.store.values import Filters, NewChunks, content_hash, sign
 from rag.types import Chunk, Page, SparseVector
-from rag.web.url_key import url_hash
+from rag.web.urls import url_hash
 
 DIMENSION = 384
 MODEL = "synthetic"

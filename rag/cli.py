@@ -27,7 +27,7 @@ from rag.types import RunMode
 Command = Callable[[Settings, argparse.Namespace], int]
 
 _WITHOUT_DATABASE: Final = frozenset(
-    ("checking.check", "questions.route", "pages.extract", "pages.chunk", "doctor.doctor")
+    ("questions.check", "questions.route", "pages.extract", "pages.chunk", "doctor.doctor")
 )
 """Commands that need no database, or report on it themselves."""
 
@@ -173,7 +173,7 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
         source.add_argument("question", nargs="?", metavar="QUESTION", type=_decode)
         source.add_argument("--questions", metavar="FILE.jsonl", help='{"id", "question", "history"?} per line')
 
-    check = _add(actions, "check", "checking.check", "Check sentences against their sources.")
+    check = _add(actions, "check", "questions.check", "Check sentences against their sources.")
     text = check.add_mutually_exclusive_group(required=True)
     text.add_argument("file", nargs="?", metavar="FILE.md", help="a text to check against the library")
     text.add_argument("--cases", metavar="FILE.jsonl", help='{"id", "passages": [text], "text"} per line; no library')

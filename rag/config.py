@@ -11,7 +11,7 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from rag.errors import ConfigError
-from rag.patterns import lazy_regex
+from rag.text import lazy_regex
 
 _LIBRARY = lazy_regex(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 _HOST_PORT = lazy_regex(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>[0-9]{1,5})", re.ASCII)

@@ -11,11 +11,11 @@ import re
 from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Final
 
-from rag.patterns import lazy_regex
-from rag.quantities.numerals import parse_chinese
+from rag.quantities.values import parse_chinese
+from rag.text import lazy_regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,8 +310,3 @@ _READERS: Final = {
     "zhago": _read_ago,
     "zhrolling": _read_rolling,
 }
-
-
-def now() -> str:
-    """Return the current time in the storage format: ISO 8601 in UTC, to the microsecond."""
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -15,15 +15,14 @@ import hypothesis
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-from rag.app import imports, models
+from rag.app import imports, libraries
 from rag.commands import pages
 from rag.graphs.modes import MODES
 from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
-from rag.models import e5, openai_chat, servers, structured
-from rag.models.embedding import EmbeddingModel
+from rag.models import model_files, openai_chat, servers, structured
+from rag.models.embedding import EmbeddingModel, SparseEncoder
 from rag.models.model_files import BUILTIN
-from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
 from rag.runs.runs import Runs
 from rag.store.qdrant.edge.client import EdgeClient
@@ -106,13 +105,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 @pytest.fixture(scope="session", autouse=True)
 def shared_parser() -> Iterator[Parser]:
     """Share the built-in model and the parser among all apps and commands of a process."""
-    load, parser = models.load_embedding_model, PersistentParser()
+    load, parser = libraries.load_embedding_model, PersistentParser()
 
     def load_once(name: str) -> EmbeddingModel:
-        return builtin_model() if name in (BUILTIN, e5.NAME) else load(name)
+        return builtin_model() if name in (BUILTIN, model_files.E5) else load(name)
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (models, pages):
+        for module in (libraries, pages):
             patch.setattr(module, "load_embedding_model", load_once)
         for user in (imports, pages):
             patch.setattr(user, "Parser", lambda **_: parser)

@@ -16,7 +16,7 @@ from rag.config import Settings, load_settings
 from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreBusyError, StoreUnavailableError
 from rag.ingest.sources import example_sources
 from rag.locales import say
-from rag.runs.options import Question
+from rag.runs.run import Question
 from rag.store.values import wait_limit
 from rag.types import Answer
 from tests.support.chat_rules import rules

@@ -13,7 +13,7 @@ from rag.app import App
 from rag.commands.doctor import examine
 from rag.config import load_settings
 from rag.locales import LANGUAGES, say
-from rag.runs.options import Question
+from rag.runs.run import Question
 from rag.store.qdrant.records import page_id
 from rag.types import Answer, Notice
 from tests.support.page_server import ARTICLE, PageServer, Reply

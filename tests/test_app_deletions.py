@@ -23,7 +23,7 @@ def wait(app: App, job: str) -> None:
 
 
 def test_undo_restores_the_texts_of_deleted_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name: HashedBuiltin())
+    monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name: HashedBuiltin())
     app = App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))
     wait(app, app.imports.add_files([("hours.txt", NOTE.encode())], library="main"))
     (page,) = app.library("main").pages()

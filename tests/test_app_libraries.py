@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from rag.app import libraries as module
-from rag.app.libraries import Libraries
-from rag.app.models import Models
+from rag.app.libraries import Libraries, Models
 from rag.config import load_settings
 from rag.errors import StoreError
 from rag.store.qdrant.edge.client import EdgeClient

@@ -25,7 +25,7 @@ OPENS = "When does the Paris office open in the morning?"
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
-    monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name: HashedBuiltin())
+    monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name: HashedBuiltin())
     with closing(App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))) as app:
         row = json.dumps({"url": "https://offices.example/", "title": "Offices", "lang": "en", "text": PAGE})
         assert [one.status for _, one in ingest_all(app.imports.ingestor("main"), list(record_sources([row], "p")))]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rag.app import models as module
-from rag.app.models import Models
+from rag.app import libraries as module
+from rag.app.libraries import Models
 from rag.config import load_settings
 from rag.errors import ModelError
 from rag.models.embedding import EmbeddingModel

@@ -18,11 +18,11 @@ from rag.cli import main
 from rag.config import Settings, load_settings
 from rag.errors import StoreError
 from rag.ingest.sources import record_sources
-from rag.models import e5
+from rag.models import model_files
 from rag.models.model_files import MINILM, MINILM_STORED
 from rag.store.qdrant.records import LIBRARIES, chunks_collections, library_id
 
-pytestmark = pytest.mark.skipif(e5.find_source() is None, reason="there is one built-in model here")
+pytestmark = pytest.mark.skipif(model_files.find_e5_package() is None, reason="there is one built-in model here")
 
 TOPICS = ("lamp", "bell", "door", "clock", "harbour", "ladder", "window", "garden")
 OIL = {
@@ -89,13 +89,13 @@ def ended(app: App) -> LibraryMove:
 
 def test_it_moves_is_compared_and_goes_back(app: App) -> None:
     assert app.library("main").embedding_model == MINILM_STORED
-    assert app.libraries.current_model() == e5.NAME
+    assert app.libraries.current_model() == model_files.E5
     before = {page.url: app.library("main").chunks(page.url_hash) for page in app.library("main").pages()}
-    app.moves.begin("main", e5.NAME)
+    app.moves.begin("main", model_files.E5)
     move = ended(app)
     assert (move.asked, move.found) == (1, 1)
     assert move.done == move.total == sum(map(len, before.values()))
-    assert app.library("main").embedding_model == e5.NAME
+    assert app.library("main").embedding_model == model_files.E5
     assert {page.url: app.library("main").chunks(page.url_hash) for page in app.library("main").pages()} == before
     assert app.search("守灯人多久上一次发条？", library="main").passages  # which the old model could not read
     finish(app, job := add(app, 20, 26))
@@ -119,7 +119,7 @@ def test_every_question_is_answered_and_no_page_lost_meanwhile(app: App) -> None
     asking = threading.Thread(target=ask)
     asking.start()
     job = add(app, 24, 120)
-    app.moves.begin("main", e5.NAME)
+    app.moves.begin("main", model_files.E5)
     ended(app)
     finish(app, job)
     done.set()
@@ -128,13 +128,13 @@ def test_every_question_is_answered_and_no_page_lost_meanwhile(app: App) -> None
     assert not [text for text in texts if "twelve litres" not in text]
     assert set(statuses(app, job)) <= {"added", "unchanged"}
     library = app.library("main")
-    assert (library.page_count(), library.embedding_model) == (121, e5.NAME)
+    assert (library.page_count(), library.embedding_model) == (121, model_files.E5)
     assert library.audit(deep=True).incomplete == 0
     assert library.chunk_count() == sum(page.chunks for page in library.pages())
 
 
 def test_an_import_goes_on_with_the_new_model_after_the_switch(app: App) -> None:
-    move, _ = app.libraries.move("main", e5.NAME, lambda model: partial(encode, model))
+    move, _ = app.libraries.move("main", model_files.E5, lambda model: partial(encode, model))
     assert move.fill(lambda done, total: None, lambda: False)
     job = add(app, 24, 324)
     while app.imports.jobs.job(job).done == 0:
@@ -144,24 +144,24 @@ def test_an_import_goes_on_with_the_new_model_after_the_switch(app: App) -> None
     finish(app, job)
     assert set(statuses(app, job)) <= {"added", "unchanged"}
     library = app.library("main")
-    assert (library.page_count(), library.embedding_model) == (325, e5.NAME)
+    assert (library.page_count(), library.embedding_model) == (325, model_files.E5)
     assert library.chunk_count() == sum(page.chunks for page in library.pages())
 
 
 def test_a_move_that_was_cut_off_goes_on_with_the_next_start(folder: Path) -> None:
     app = App(settings_for(folder))
-    app._client.set_payload(LIBRARIES, {"moving_to": e5.NAME}, [library_id("main")])
+    app._client.set_payload(LIBRARIES, {"moving_to": model_files.E5}, [library_id("main")])
     app.close()
     app = App(settings_for(folder))
     assert app.library("main").embedding_model == MINILM_STORED
     app.start()
     ended(app)
-    assert app.library("main").embedding_model == e5.NAME
+    assert app.library("main").embedding_model == model_files.E5
     app.close()
 
 
 def test_the_old_index_is_kept_for_seven_days(app: App) -> None:
-    app.moves.begin("main", e5.NAME)
+    app.moves.begin("main", model_files.E5)
     ended(app)
     app.tidy()
     assert len(chunks_collections(app._client, "main")) == 2
@@ -182,7 +182,11 @@ def test_a_model_that_the_app_does_not_search_with_is_refused(app: App) -> None:
     assert failed.state == "failed"
     assert failed.notice is not None and failed.notice.code == "move_other_model"
     assert app.search(QUESTION, library="main").passages
-    assert [app.libraries.target_model(one) for one in ("", "builtin", MINILM)] == [e5.NAME, e5.NAME, MINILM_STORED]
+    assert [app.libraries.target_model(one) for one in ("", "builtin", MINILM)] == [
+        model_files.E5,
+        model_files.E5,
+        MINILM_STORED,
+    ]
     with pytest.raises(StoreError, match="is gone"):
         app.moves.go_back("main")
 

@@ -36,7 +36,7 @@ PLAIN = "# 灯塔\n\n灯塔建于一八七四年，由三位看守轮流值守�
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> App:
-    monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name: HashedBuiltin())
+    monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name: HashedBuiltin())
     return App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from rag.app.overviews import PageMaps
 from rag.errors import StoreUnavailableError
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SparseEncoder
 from rag.retrieval.page_map import MIN_PAGES
 from rag.store.qdrant.library import Library
 from rag.types import Page

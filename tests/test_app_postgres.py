@@ -26,7 +26,7 @@ def opened(folder: Path, url: str) -> App:
 def test_everything_is_there_for_the_next_app(
     tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name: HashedBuiltin())
+    monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name: HashedBuiltin())
     with closing(opened(tmp_path, postgres_url)) as app:
         source = Source("offices.md", "file:///offices.md", "file", data=PAGE.encode())
         job = app.imports.jobs.submit([source], library="main")

@@ -145,7 +145,7 @@ BY_NAME = {one.__name__: one for one in CLASSES.values()}
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     folder = tmp_path_factory.mktemp("roles")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
+        patched.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: HashedBuiltin())
         opened = App(load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url=""))
         yield opened
         opened.close()

@@ -17,7 +17,7 @@ from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
 from rag.locales import say
 from rag.prompts.texts import SHIPPED
-from rag.retrieval.answerable import CAVEAT_THRESHOLD
+from rag.retrieval.context import CAVEAT_THRESHOLD
 from rag.retrieval.retriever import Retriever
 from rag.store.values import Filters
 from rag.tracing import Span

@@ -18,7 +18,7 @@ from rag.commands.doctor import examine
 from rag.config import load_settings
 from rag.errors import ConfigError, ModelError, ModelMismatchError, RagError
 from rag.ingest.sources import record_sources
-from rag.models import e5
+from rag.models import model_files
 from rag.models.embedding import EmbeddingModel
 from tests.support.model_server import ModelServer, hash_texts
 from tests.support.quoting import builtin_model
@@ -96,7 +96,7 @@ def test_a_service_that_comes_back_with_another_model_is_noticed(tmp_path: Path)
         assert app.search(QUESTION, library="main").legs == ("dense", "sparse")
 
 
-@pytest.mark.skipif(e5.find_source() is None, reason="the built-in model is the other one")
+@pytest.mark.skipif(model_files.find_e5_package() is None, reason="the built-in model is the other one")
 def test_a_model_by_url_finds_the_same_passages_as_a_local_one(tmp_path: Path) -> None:
     questions = [f"How often was the {page['text'].split()[1]} wound?" for page in PAGES]
     local: EmbeddingModel = builtin_model()
@@ -125,7 +125,7 @@ def test_a_model_by_url_finds_the_same_passages_as_a_local_one(tmp_path: Path) -
             assert [[one.url for one in app.search(asked, library="main").passages] for asked in questions] == expected
             app.moves.go_back("main")
             assert app.moves.wait("main", 60).state == "done"
-            assert app.library("main").embedding_model == e5.NAME
+            assert app.library("main").embedding_model == model_files.E5
 
 
 def test_a_served_model_needs_a_name() -> None:

@@ -40,7 +40,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Yield an app with a library of the current model, and one of another model."""
     loaded = {"builtin": HashedBuiltin, HashedBuiltin.name: HashedBuiltin, "hashed": HashedModel}
     patch = pytest.MonkeyPatch()
-    patch.setattr("rag.app.models.load_embedding_model", lambda name: loaded[name]())
+    patch.setattr("rag.app.libraries.load_embedding_model", lambda name: loaded[name]())
     folder = tmp_path_factory.mktemp("data")
     with closing(App(load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url=""))) as app:
         ingestor = app.imports.ingestor("main")

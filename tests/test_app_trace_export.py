@@ -19,7 +19,7 @@ from rag.commands.doctor import examine
 from rag.config import load_settings
 from rag.errors import ConfigError
 from rag.ingest.sources import record_sources
-from rag.runs.options import RunOptions
+from rag.runs.run import RunOptions
 from tests.support.chat_server import ChatServer, rules
 from tests.support.collector import Collector
 

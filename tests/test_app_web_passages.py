@@ -16,7 +16,7 @@ from rag.config import Settings, load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import example_sources
 from rag.retrieval.retriever import LibraryGroup
-from rag.runs.options import WebAccess
+from rag.runs.run import WebAccess
 from rag.store.qdrant.library import Library
 from rag.types import Answer, Passage
 from tests.support.answering import passage

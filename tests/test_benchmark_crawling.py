@@ -13,7 +13,7 @@ from rag.reading.parser import Parser
 from rag.types import because
 from rag.web.connections import RateLimiter
 from rag.web.fetch import FetchResult
-from rag.web.site_scope import FoundPage
+from rag.web.urls import FoundPage
 from tests.support.site_server import OUTCOME_BY_ERROR, SiteServer
 
 

@@ -95,7 +95,7 @@ def test_the_best_rival_is_the_one_to_beat() -> None:
 @pytest.fixture
 def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(samples, "OUT", tmp_path)
-    monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
+    monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: HashedBuiltin())
     return tmp_path
 
 

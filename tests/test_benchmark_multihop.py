@@ -18,7 +18,7 @@ def test_it_runs_on_the_sample_pages(
 ) -> None:
     for module in (report, samples):
         monkeypatch.setattr(module, "OUT", tmp_path)
-    monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
+    monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: HashedBuiltin())
     given = [
         "--data",
         str(tmp_path / "none"),

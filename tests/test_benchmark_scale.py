@@ -15,7 +15,7 @@ from benchmarks.dedupe import known_seconds
 from benchmarks.drawing import curves
 from benchmarks.searching import searches_of, time_searches
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill, local_copy
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SparseEncoder
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import match, walk

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag.cli import main
-from rag.commands import checking
+from rag.commands import questions
 from rag.errors import ModelError
 from tests.support.chat_server import ChatServer, Reply, Request
 
@@ -80,7 +80,7 @@ def test_who_comes_after_the_first_that_answers_is_not_asked(cases: Path, monkey
                 raise ModelError("chat_timeout")
             return [None] * len(claims)
 
-    monkeypatch.setattr(checking, "verifiers_of", lambda settings: [Stub("away"), Stub("there"), Stub("beyond")])
+    monkeypatch.setattr(questions, "verifiers_of", lambda settings: [Stub("away"), Stub("there"), Stub("beyond")])
     assert main(["check", "--json", "--cases", str(cases)]) == 0
     assert asked == ["away", "there"]
 

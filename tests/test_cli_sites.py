@@ -11,7 +11,7 @@ import pytest
 from rag.app import App
 from rag.cli import main
 from rag.config import load_settings
-from rag.runs.options import Question
+from rag.runs.run import Question
 from tests.support.site_server import SiteServer
 
 

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from rag.dates import find_period
-from rag.quantities.numerals import parse_chinese
+from rag.quantities.values import parse_chinese
 
 TODAY = date(2026, 11, 23)  # a Monday
 

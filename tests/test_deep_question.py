@@ -10,7 +10,7 @@ import pytest
 
 from rag.app import App, Question, RunOptions
 from rag.conversations.conversations import TurnHandle, TurnView
-from rag.evaluation.evidence import context_recall
+from rag.evaluation.metrics import context_recall
 from rag.types import Answer
 from tests.support.deep_question import QUESTION, case, deep_app
 from tests.support.page_server import PageServer

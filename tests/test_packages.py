@@ -27,7 +27,7 @@ RUN = """
     from rag.app import App
     from rag.config import load_settings
     from rag.ingest.sources import example_sources
-    from rag.runs.options import Question, RunOptions
+    from rag.runs.run import Question, RunOptions
     import main
     Path(".env").write_text("CHUNKER={chunker}\\n")
     app = App(load_settings(rag_data_dir=Path("data"), qdrant_url=""))

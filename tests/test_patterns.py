@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from benchmarks.patterns import package_patterns
-from rag import patterns
-from rag.patterns import LazyPattern, compile_all, lazy_regex
+from rag import text as text_module
+from rag.text import LazyPattern, compile_all, lazy_regex
 from tests.test_architecture import trees
 
 
@@ -33,7 +33,7 @@ def test_a_lazy_pattern_does_what_a_compiled_one_does() -> None:
 
 def test_a_pattern_is_compiled_once_and_at_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     sources: list[str] = []
-    monkeypatch.setattr(patterns.re, "compile", lambda *args: sources.append(args[0]) or re._compiler.compile(*args))  # type: ignore[attr-defined]
+    monkeypatch.setattr(text_module.re, "compile", lambda *args: sources.append(args[0]) or re._compiler.compile(*args))  # type: ignore[attr-defined]
     lazy = lazy_regex("a|b")
     assert sources == []
     assert lazy.match("b") and lazy.search("ca")

@@ -21,8 +21,7 @@ import pytest
 from rag.app import App
 from rag.app.chat_models import ChatModels, ChatOptions, ConnectionStore, Holder
 from rag.app.imports import Deletions, Imports
-from rag.app.libraries import Libraries
-from rag.app.models import Models, Reranking
+from rag.app.libraries import Libraries, Models, Reranking
 from rag.app.moves import Moves
 from rag.app.overviews import Overviews, PageMaps
 from rag.app.roles import Roles
@@ -39,12 +38,11 @@ from rag.evaluation.judge import Label
 from rag.evaluation.runs import EvaluationRuns
 from rag.evaluation.sets import Sets
 from rag.ingest.jobs.service import ExternalJobs, Jobs
-from rag.ingest.results import result
+from rag.ingest.pipeline import result
 from rag.ingest.schedule import Schedules
 from rag.ingest.sources import Source
 from rag.prompts.texts import PromptTexts
-from rag.runs.options import Question
-from rag.runs.serialization import compress_searches, to_json
+from rag.runs.run import Question, compress_searches, to_json
 from rag.store.sql.conversation_table import Change
 from rag.store.sql.evaluation_table import StoredRow
 from rag.store.sql.job_table import NewItem
@@ -365,7 +363,7 @@ def hers(world: World) -> list[Any]:
 def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, World]]:
     """Yield a world with Ann's data, and one without."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
+        patched.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: HashedBuiltin())
         full, empty = (World(tmp_path_factory.mktemp("world"), hers=hers) for hers in (True, False))
         yield full, empty
         full.app.close()

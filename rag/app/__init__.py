@@ -21,8 +21,7 @@ from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.dispatch import AnswerLimit, Dispatcher, record_route
 from rag.app.evaluating import MAX_QUESTIONS, EvaluationApp, compare_reranker, find_reranking_questions
 from rag.app.imports import Deletions, Imports
-from rag.app.libraries import Libraries, Maintenance
-from rag.app.models import Models
+from rag.app.libraries import Libraries, Maintenance, Models
 from rag.app.moves import Moves
 from rag.app.overviews import Overviews, PageMaps
 from rag.app.roles import RULES, Guarded, Roles, guard
@@ -46,30 +45,33 @@ from rag.ingest.jobs.service import JobView
 from rag.ingest.sources import Source
 from rag.locales import say
 from rag.models.servers import with_sampling
-from rag.patterns import compile_all
 from rag.process import restrict_to_owner
 from rag.reasoning import Reasoner
-from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.expander import make_expander
-from rag.reasoning.extractive import ExtractiveReasoner
-from rag.retrieval.answerable import estimate_answerable
-from rag.retrieval.engine import Tuning
-from rag.retrieval.page_reader import PageReader
-from rag.retrieval.retriever import EnsembleRetriever, K, LibraryGroup, LibraryView, Retriever
-from rag.retrieval.scoped_search import Ledger, ScopedSearch
-from rag.retrieval.strategies import EXPANDED
-from rag.routing.classifier import Routing
-from rag.runs.options import Question, RunOptions
-from rag.runs.run import Run
+from rag.reasoning.chat import ChatExpander, ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner, FeedbackExpander
+from rag.retrieval.context import estimate_answerable
+from rag.retrieval.retriever import (
+    EnsembleRetriever,
+    K,
+    Ledger,
+    LibraryGroup,
+    LibraryView,
+    PageReader,
+    Retriever,
+    ScopedSearch,
+)
+from rag.retrieval.strategies import EXPANDED, Expander, Tuning
+from rag.routing.router import Routing
+from rag.runs.run import Question, Run, RunOptions
 from rag.runs.runs import Runs
 from rag.store.qdrant.client import Server, check_server, connect, unload_idle, wait_for_database
 from rag.store.qdrant.health import inspect
 from rag.store.qdrant.library import Library
-from rag.store.qdrant.registry import list_libraries
+from rag.store.qdrant.records import list_libraries
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import JobItem
 from rag.store.values import Filters
-from rag.text import is_chinese
+from rag.text import compile_all, is_chinese
 from rag.types import SAVED, Answer, Event, Notice, Page, Retrieval, RunMode
 
 if TYPE_CHECKING:
@@ -567,3 +569,10 @@ def tuning_of(settings: Settings) -> Tuning:
         pre_top_k=settings.pre_top_k,
         characters=settings.context_characters,
     )
+
+
+def make_expander(reasoner: Reasoner) -> Expander | None:
+    """Return the expander for a reasoner, or None."""
+    if isinstance(reasoner, ChatReasoner):
+        return ChatExpander(reasoner)
+    return FeedbackExpander(reasoner) if isinstance(reasoner, ExtractiveReasoner) else None

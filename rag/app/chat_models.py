@@ -17,11 +17,11 @@ from rag.config import Settings
 from rag.errors import FetchError, ModelError
 from rag.models.chat import build_chat_model, build_fast_model, build_user_model, check_chat_model, list_models
 from rag.models.servers import ServerCapacity, capacity_of
-from rag.patterns import lazy_regex
 from rag.prompts.texts import PromptTexts
+from rag.text import lazy_regex
 from rag.types import Notice
+from rag.web.connections import resolve_host
 from rag.web.guard import allow_list, check_addresses, check_url
-from rag.web.transport import resolve_host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

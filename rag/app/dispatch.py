@@ -18,14 +18,23 @@ from rag.conversations.conversations import TurnHandle
 from rag.dates import find_period
 from rag.errors import RagError
 from rag.reasoning.chat import ChatReasoner
-from rag.retrieval.answerable import SURE_THRESHOLD
+from rag.retrieval.context import SURE_THRESHOLD
 from rag.retrieval.page_names import asks_for_all, find_addresses, find_named_pages, find_nearest, topic_of
-from rag.retrieval.page_reader import PageReader
-from rag.retrieval.scoped_search import CachedEvidence, ScopedSearch
-from rag.routing.classifier import ROUTES, Route, Routing, read_message, strip_words
-from rag.routing.router import InlineOptions, Router, model_asker, read_options, split_pasted, strip_save_request
-from rag.runs.options import Question
-from rag.runs.run import Run
+from rag.retrieval.retriever import CachedEvidence, PageReader, ScopedSearch
+from rag.routing.router import (
+    ROUTES,
+    InlineOptions,
+    Route,
+    Router,
+    Routing,
+    model_asker,
+    read_message,
+    read_options,
+    split_pasted,
+    strip_save_request,
+    strip_words,
+)
+from rag.runs.run import Question, Run
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import JobItem
 from rag.store.values import Filters

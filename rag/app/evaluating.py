@@ -13,30 +13,29 @@ from pydantic import BaseModel
 
 from rag.app.chat_models import ChatOptions, Holder
 from rag.app.dispatch import AnswerLimit
-from rag.app.models import Reranking
+from rag.app.libraries import Reranking
 from rag.background import BACKGROUND
 from rag.checking.verifier import Verifier
 from rag.conversations.conversations import TurnHandle
 from rag.errors import ModelError, RagError
 from rag.evaluation.cases import NO_MODEL
-from rag.evaluation.evidence import reciprocal_rank
 from rag.evaluation.judge import Fill, ModelJudge
-from rag.evaluation.metrics import Judges
+from rag.evaluation.metrics import Judges, reciprocal_rank
 from rag.evaluation.sets import Sets
 from rag.evaluation.statistics import PAIRED_ROUNDS, Difference, bootstrap_weights, mean, paired_difference
 from rag.evaluation.support import by_rules, by_verifier
-from rag.models.reranker import Reranker
+from rag.models.cross_encoders import Reranker
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import PromptTexts
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.retrieval.context import is_overlapping
 from rag.retrieval.retriever import Retriever
-from rag.runs.options import Question
+from rag.runs.run import Question
 from rag.store.qdrant.library import Library
 from rag.store.sql.evaluation_table import RunTable
 from rag.types import Event, Page, Retrieval
-from rag.web.url_key import url_hash
+from rag.web.urls import url_hash
 
 if TYPE_CHECKING:
     from rag.app import App

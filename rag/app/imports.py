@@ -10,20 +10,16 @@ from functools import cached_property
 from typing import Any, Final
 from uuid import uuid4
 
-from rag.app.libraries import Libraries
-from rag.app.models import Models
+from rag.app.libraries import Libraries, Models
 from rag.config import Settings
 from rag.errors import StoreError
 from rag.ingest.chunking import get_chunker
 from rag.ingest.discovery import SiteKind, SitePlan, Sites
 from rag.ingest.jobs.service import ExternalJobs, Jobs
-from rag.ingest.loader import Reader
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.readahead import READERS, Limits
 from rag.ingest.schedule import Schedules
-from rag.ingest.sources import RecordBounds, Source, example_sources, web_source
-from rag.reading.ocr import is_installed
-from rag.reading.parser import Parser
+from rag.ingest.sources import READERS, Limits, Reader, RecordBounds, Source, example_sources, web_source
+from rag.reading.parser import Parser, is_ocr_installed
 from rag.store.sql.database import Database
 from rag.store.sql.small_tables import SharedRateLimiter
 from rag.types import Page
@@ -148,7 +144,7 @@ class Imports:
 
     @cached_property
     def _parser(self) -> Parser:
-        return Parser(ocr=self._settings.ocr == "auto" and is_installed())
+        return Parser(ocr=self._settings.ocr == "auto" and is_ocr_installed())
 
 
 def record_bounds(settings: Settings) -> RecordBounds:

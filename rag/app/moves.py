@@ -11,12 +11,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal
 
-from rag.app.libraries import Libraries
-from rag.app.models import Models
+from rag.app.libraries import Libraries, Models
 from rag.errors import RagError, StoreError
 from rag.ingest.chunking import embedding_text
-from rag.models.embedding import EmbeddingModel
-from rag.models.sparse import lexical_head
+from rag.models.embedding import EmbeddingModel, lexical_head
 from rag.retrieval.context import is_overlapping
 from rag.retrieval.retriever import Retriever
 from rag.store.qdrant.library import Library

@@ -10,15 +10,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from rag.app.models import Models
-from rag.conversations.followups import MAX_SUGGESTIONS, questions_about
+from rag.app.libraries import Models
+from rag.conversations.conversations import MAX_SUGGESTIONS, questions_about
 from rag.errors import RagError
 from rag.graphs.summary.gathering import opening_sentence
 from rag.locales import Language, say
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SparseEncoder
 from rag.reasoning import Reasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.retrieval.answerable import estimate_answerable
+from rag.retrieval.context import estimate_answerable
 from rag.retrieval.page_map import PageMap, map_pages
 from rag.store.qdrant.library import Library
 from rag.types import Answer, Notice, Page, Passage

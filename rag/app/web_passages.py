@@ -8,18 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Final
 
-from rag.app.models import Models
-from rag.dates import now
+from rag.app.libraries import Models
 from rag.errors import RagError
 from rag.ingest.chunking import Chunker
-from rag.ingest.loader import Reader
-from rag.ingest.sources import web_source
+from rag.ingest.sources import Reader, web_source
 from rag.retrieval.context import select_best
 from rag.retrieval.retriever import LibraryView
-from rag.runs.serialization import from_json
+from rag.runs.run import from_json
+from rag.store.values import now
 from rag.types import Page, Passage
 from rag.web.search import WebSearch
-from rag.web.url_key import url_hash
+from rag.web.urls import url_hash
 
 log = logging.getLogger(__name__)
 

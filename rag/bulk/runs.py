@@ -24,7 +24,7 @@ from rag.bulk.batches import Batch, find_batches, sources_of
 from rag.config import Settings
 from rag.errors import ConfigError, RagError
 from rag.ingest.batch import ingest_all
-from rag.ingest.results import result
+from rag.ingest.pipeline import result
 from rag.ingest.sources import Source
 from rag.store.sql.job_table import NewItem
 from rag.types import Decision, IngestResult, IngestStatus, Notice

@@ -13,16 +13,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
-from rag.checking.marks import find_addresses, find_marks, normalise_marks, remove_links, wrap_code
 from rag.checking.rules import SUPPORTED, Finding, ParsedClaim, Quote, Source, judge, support_score
 from rag.checking.statements import (
     MAX_CHARS,
     Sentence,
     ends_in_colon,
     extract_claim,
+    find_addresses,
+    find_marks,
     find_repeats,
     find_statements,
+    normalise_marks,
+    remove_links,
     remove_spans,
+    wrap_code,
 )
 from rag.checking.verifier import RANK, Claim, Judgement, Verifier, batch_claims
 from rag.errors import ModelError

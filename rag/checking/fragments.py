@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from rag.patterns import lazy_regex
+from rag.text import lazy_regex
 
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _WIDE = lazy_regex(f"[{_HAN}]")

@@ -9,7 +9,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from pydantic import BaseModel, Field
 
-from rag.models.verifier import Pair, SupportModel
+from rag.models.cross_encoders import Pair, SupportModel
 from rag.prompts.requests import Prompt, build_on_passages, passage_block
 from rag.prompts.texts import PromptTexts
 from rag.text import estimate_tokens, is_chinese, strip_struck

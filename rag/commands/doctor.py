@@ -14,14 +14,14 @@ from rag.commands import print_row
 from rag.config import Settings
 from rag.errors import RagError
 from rag.locales import say
-from rag.models import e5
+from rag.models import model_files
+from rag.models.cross_encoders import Pair
 from rag.models.embedding import EmbeddingModel
 from rag.models.model_files import MINILM_STORED
 from rag.models.service import ServiceEncoder
-from rag.models.verifier import Pair
 from rag.tools.code import can_isolate
 from rag.types import Notice
-from rag.web.url_key import split_url
+from rag.web.urls import split_url
 
 
 def doctor(settings: Settings, options: argparse.Namespace) -> int:
@@ -118,7 +118,7 @@ def _check_embedding(app: App) -> Finding:
     except RagError as error:
         return Finding("embedding model", False, False, str(error))
     params = {"name": model.name, "dimension": model.dimension, "how": _describe_engine(model)}
-    codes = {e5.NAME: "doctor_embedding_e5", MINILM_STORED: "doctor_embedding_minilm"}
+    codes = {model_files.E5: "doctor_embedding_e5", MINILM_STORED: "doctor_embedding_minilm"}
     notice = Notice(codes.get(model.name, "doctor_embedding"), params)
     return Finding("embedding model", True, model.name in codes, say(notice, "en"))
 

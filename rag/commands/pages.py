@@ -24,19 +24,26 @@ from rag.errors import ConfigError, IngestError, RagError
 from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs.service import Jobs
-from rag.ingest.paste import find_urls
-from rag.ingest.sources import RecordBounds, Source, full_path, path_sources, record_lines, record_sources, web_source
+from rag.ingest.sources import (
+    RecordBounds,
+    Source,
+    find_urls,
+    full_path,
+    path_sources,
+    record_lines,
+    record_sources,
+    web_source,
+)
 from rag.locales import say
 from rag.models.embedding import load_embedding_model
 from rag.models.model_files import BUILTIN, model_of_library
-from rag.reading.ocr import is_installed
-from rag.reading.parser import ExtractedDocument, Parser
+from rag.reading.parser import ExtractedDocument, Parser, is_ocr_installed
 from rag.store.sql.table import ALL
 from rag.text import replace_surrogates, strip_controls
 from rag.types import Chunk, Decision
 from rag.web.fetch import Fetcher
 from rag.web.media import media_type
-from rag.web.url_key import url_hash
+from rag.web.urls import url_hash
 
 _POLL_SECONDS = 0.2
 
@@ -267,7 +274,7 @@ def chunk(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _parser(settings: Settings) -> Parser:
-    return Parser(ocr=settings.ocr == "auto" and is_installed())
+    return Parser(ocr=settings.ocr == "auto" and is_ocr_installed())
 
 
 def _chunk(chunk: Chunk) -> dict[str, Any]:

@@ -21,19 +21,18 @@ from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 from markdown_it.utils import EnvType, OptionsDict
 
-from rag.checking.marks import code_spans
+from rag.checking.statements import code_spans
 from rag.conversations.conversations import TurnView
 from rag.conversations.trees import TreeNode, nodes_of
-from rag.dates import now
 from rag.errors import RagError
 from rag.locales import LANGUAGES, Language, say
-from rag.patterns import lazy_regex
-from rag.runs.serialization import to_json
+from rag.runs.run import to_json
 from rag.store.sql.conversation_table import Conversation
-from rag.text import is_chinese, replace_surrogates
+from rag.store.values import now
+from rag.text import is_chinese, lazy_regex, replace_surrogates
 from rag.tools import describe_use
 from rag.types import Answer, Citation, Notice
-from rag.web.url_key import split_url
+from rag.web.urls import split_url
 
 Kind = Literal["md", "html", "docx", "json"]
 

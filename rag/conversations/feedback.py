@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from rag.checking.terms import occurs_in
+from rag.checking.rules import occurs_in
 from rag.conversations.conversations import Conversations
-from rag.reasoning.history import find_earlier_questions
+from rag.reasoning.questions import find_earlier_questions
 from rag.store.sql.database import Database
 from rag.text import question_language, split_sentences
 from rag.types import Answer, Page

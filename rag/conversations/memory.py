@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from rag.dates import now
 from rag.errors import RagError
-from rag.patterns import lazy_regex
-from rag.store.sql.database import connect_shared, translate_errors
-from rag.text import split_sentences
+from rag.store.sql.table import connect_shared, translate_errors
+from rag.store.values import now
+from rag.text import lazy_regex, split_sentences
 
 if TYPE_CHECKING:
     from langgraph.store.base import TTLConfig

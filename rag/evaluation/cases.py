@@ -13,10 +13,10 @@ from typing import Any, Final, Literal
 
 from rag.background import throttle
 from rag.errors import IngestError
-from rag.runs.options import Question, RunOptions
+from rag.runs.run import Question, RunOptions
 from rag.store.values import Filters
 from rag.text import escape_formula, question_language, unescape_formula, weigh
-from rag.web.url_key import url_hash
+from rag.web.urls import url_hash
 
 Status = Literal["draft", "approved"]
 EvidenceState = Literal["", "moved", "lost"]

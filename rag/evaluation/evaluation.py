@@ -22,11 +22,11 @@ from rag.evaluation.runs import App, EvaluationRuns, RowView
 from rag.evaluation.sets import Sets, Written, case_from_reply, cases_from_feedback, draft_cases, page_part
 from rag.evaluation.support import passage_of
 from rag.prompts import requests
-from rag.runs.serialization import from_json
+from rag.runs.run import from_json
 from rag.store.sql.conversation_table import ConversationTable
 from rag.store.sql.database import Database
 from rag.types import Answer, CheckedBy, Page, Verdict
-from rag.web.url_key import url_hash
+from rag.web.urls import url_hash
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,7 @@ from pydantic import BaseModel, Field
 
 from rag.errors import ModelError
 from rag.evaluation.cases import Case
-from rag.evaluation.evidence import normalise_text
-from rag.evaluation.metrics import Encode
+from rag.evaluation.metrics import Encode, normalise_text
 from rag.evaluation.runs import RowView
 from rag.evaluation.statistics import Estimate, Figures, Weights, bootstrap_weights, estimate, share
 from rag.evaluation.support import split_answer

@@ -1,4 +1,6 @@
-"""Metrics: the values of each answered question, and the figures of a run computed from them.
+"""Metrics: the values of each answered question, the evidence that a search found, and the figures of a run.
+
+Evidence is quotes from pages. A passage is relevant to the question if it covers at least half of a quote.
 
 Values are numbers by name; None means not judged, because there was no evidence, statement or judge. Figures exclude
 such questions.
@@ -6,18 +8,20 @@ such questions.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import log2
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.checking.terms import occurs_in, read_terms
-from rag.evaluation import evidence, statistics
+from rag.checking.rules import occurs_in, read_terms
+from rag.evaluation import statistics
 from rag.evaluation.cases import Case
 from rag.evaluation.statistics import Figures, Weights
 from rag.evaluation.support import (
@@ -33,12 +37,125 @@ from rag.evaluation.support import (
     split_answer,
     statements_of,
 )
-from rag.patterns import lazy_regex
-from rag.text import is_chinese, strip_citations
+from rag.text import is_chinese, lazy_regex, strip_citations
 from rag.types import Answer
 
 if TYPE_CHECKING:
     from rag.evaluation.judge import ModelJudge
+
+BUDGETS: Final = (2000, 4000, 8000)
+"""The values of N in recall@N: how many characters from the start of the results are searched for evidence."""
+FULL_COVERAGE: Final = 0.9
+HALF_COVERAGE: Final = 0.5
+_SHINGLE: Final = 12
+
+
+def normalise_text(text: str) -> str:
+    """Normalise text for the comparison of quotes: NFKC, lower case, no white space."""
+    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", text)).lower()
+
+
+def quote_coverage(quote: str, body: str) -> float:
+    """Return the share of the quote's characters in runs of twelve that are also in `body`; both must be normalised."""
+    if not quote or quote in body:
+        return 1.0
+    n = min(_SHINGLE, len(quote))
+    seen = bytearray(len(quote))
+    for i in range(len(quote) - n + 1):
+        if quote[i : i + n] in body:
+            seen[i : i + n] = b"\x01" * n
+    return sum(seen) / len(quote)
+
+
+def join_start(texts: Sequence[str], max_chars: int) -> str:
+    """Return the first `max_chars` characters of the texts, normalised and joined: a quote may span two of them."""
+    parts = []
+    for text in texts:
+        parts.append(normalise_text(text[: max(0, max_chars)]))
+        max_chars -= len(text)
+    return "".join(parts)
+
+
+def character_recall(quotes: Sequence[str], texts: Sequence[str], max_chars: int) -> float:
+    """Return recall@N: the share of the quotes' characters in the first N characters of the texts."""
+    body, bare = join_start(texts, max_chars), [normalise_text(quote) for quote in quotes]
+    return sum(quote_coverage(quote, body) * len(quote) for quote in bare) / max(1, sum(map(len, bare)))
+
+
+def has_all(quotes: Sequence[str], texts: Sequence[str], max_chars: int) -> float:
+    """Return all@N: 1 if the first N characters cover at least 90 % of each quote, else 0."""
+    body = join_start(texts, max_chars)
+    return float(all(quote_coverage(normalise_text(quote), body) >= FULL_COVERAGE for quote in quotes))
+
+
+def context_recall(quotes: Sequence[str], texts: Sequence[str]) -> float:
+    """Return RAGAS's context recall, by evidence: the share of quotes that the texts cover to at least 90 %."""
+    body = join_start(texts, sum(map(len, texts)))
+    return sum(quote_coverage(normalise_text(quote), body) >= FULL_COVERAGE for quote in quotes) / len(quotes)
+
+
+def covered_quotes(quotes: Sequence[str], texts: Sequence[str]) -> list[set[int]]:
+    """Return, for each text in rank order, the indexes of the quotes that it covers at least by half."""
+    bodies, bare = [normalise_text(text) for text in texts], [normalise_text(quote) for quote in quotes]
+    return [
+        {place for place, quote in enumerate(bare) if quote_coverage(quote, body) >= HALF_COVERAGE} for body in bodies
+    ]
+
+
+# Ranking metrics
+
+
+def hit(relevant: Sequence[bool], k: int) -> float:
+    return float(any(relevant[:k]))
+
+
+def reciprocal_rank(relevant: Sequence[bool], k: int = 10) -> float:
+    """Return 1 / rank of the first relevant result among the first k; 0 for none."""
+    return next((1 / rank for rank, is_relevant in enumerate(relevant[:k], 1) if is_relevant), 0.0)
+
+
+def precision(relevant: Sequence[bool], k: int) -> float:
+    """Return precision@k; missing results count as irrelevant."""
+    return sum(relevant[:k]) / k
+
+
+def recall(covers: Sequence[set[int]], quotes: int, k: int) -> float:
+    """Return the share of the quotes that the first k results cover."""
+    return len(set().union(*covers[:k])) / quotes
+
+
+def average_precision(relevant: Sequence[bool]) -> float:
+    """Return RAGAS's context precision: the mean of the precision at each relevant rank; 0 if there is none."""
+    ranks = [rank for rank, is_relevant in enumerate(relevant, 1) if is_relevant]
+    return sum(place / rank for place, rank in enumerate(ranks, 1)) / len(ranks) if ranks else 0.0
+
+
+def ndcg(gains: Sequence[float], ideal: Sequence[float], k: int = 10) -> float:
+    """Return nDCG@k (Järvelin and Kekäläinen 2002) with linear gain, as in trec_eval.
+
+    `ideal` are all possible gains, in any order.
+    """
+    best = _discount(sorted(ideal, reverse=True)[:k])
+    return _discount(gains[:k]) / best if best else 0.0
+
+
+def _discount(gains: Sequence[float]) -> float:
+    return sum(gain / log2(1 + rank) for rank, gain in enumerate(gains, 1))
+
+
+def grade_hits(covers: Sequence[set[int]], grades: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Return the gain of each passage, and all possible gains, for `ndcg`.
+
+    A passage gains the highest grade of the quotes that it is the first to cover. Quotes that one passage covers count
+    as one document, each uncovered quote as a missed one.
+    """
+    gains, seen = list[float](), set[int]()
+    for covered in covers:
+        gains.append(max((grades[place] for place in covered - seen), default=0.0))
+        seen |= covered
+    misses = [grade for place, grade in enumerate(grades) if place not in seen]
+    return gains, [*gains, *misses]
+
 
 _ARTICLES: Final = lazy_regex(r"\b(?:a|an|the)\b")
 _TOKEN: Final = lazy_regex("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\W_\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
@@ -144,7 +261,7 @@ def _p95(weights: Weights, values: NDArray[np.float64]) -> Figures:
 
 
 _ROWS: Final = (
-    *(Metric(f"recall@{budget}") for budget in evidence.BUDGETS),
+    *(Metric(f"recall@{budget}") for budget in BUDGETS),
     Metric("all@4000", binary=True),
     Metric("hit@1", binary=True),
     Metric("hit@5", binary=True),
@@ -228,20 +345,20 @@ def _evidence_values(case: Case, answer: Answer) -> dict[str, float | None]:
     quotes, texts = case.quotes, [passage.text for passage in answer.passages]
     if not quotes:
         return {}
-    covers = evidence.covered_quotes(quotes, texts)
+    covers = covered_quotes(quotes, texts)
     relevant = [bool(places) for places in covers]
-    gains, ideal = evidence.grade_hits(covers, [item.grade for item in case.evidence])
+    gains, ideal = grade_hits(covers, [item.grade for item in case.evidence])
     return {
-        **{f"recall@{budget}": evidence.character_recall(quotes, texts, budget) for budget in evidence.BUDGETS},
-        "all@4000": evidence.has_all(quotes, texts, 4000),
-        "hit@1": evidence.hit(relevant, 1),
-        "hit@5": evidence.hit(relevant, 5),
-        "MRR@10": evidence.reciprocal_rank(relevant, 10),
-        "nDCG@10": evidence.ndcg(gains, ideal, 10),
-        "precision@5": evidence.precision(relevant, 5),
-        "recall@5": evidence.recall(covers, len(quotes), 5),
-        "context_precision": evidence.average_precision(relevant),
-        "context_recall": evidence.context_recall(quotes, texts),
+        **{f"recall@{budget}": character_recall(quotes, texts, budget) for budget in BUDGETS},
+        "all@4000": has_all(quotes, texts, 4000),
+        "hit@1": hit(relevant, 1),
+        "hit@5": hit(relevant, 5),
+        "MRR@10": reciprocal_rank(relevant, 10),
+        "nDCG@10": ndcg(gains, ideal, 10),
+        "precision@5": precision(relevant, 5),
+        "recall@5": recall(covers, len(quotes), 5),
+        "context_precision": average_precision(relevant),
+        "context_recall": context_recall(quotes, texts),
     }
 
 
@@ -266,7 +383,7 @@ def _support_values(case: Case, answer: Answer, supports: Supports) -> dict[str,
     if statements:
         values |= faithfulness(statements, answer.passages, supports) | citations(statements, answer.passages, supports)
     if statements and case.evidence:
-        covers = evidence.covered_quotes(case.quotes, [passage.text for passage in answer.passages])
+        covers = covered_quotes(case.quotes, [passage.text for passage in answer.passages])
         truth = reference or " ".join(case.quotes)
         values |= noise_sensitivity(texts, truth, answer.passages, [bool(places) for places in covers], supports)
     if reference and not case.evidence and answer.passages:

@@ -20,8 +20,7 @@ from rag.errors import RagError, StoreUnavailableError
 from rag.evaluation.cases import Case, Setting, case_of, row_of, version_of
 from rag.evaluation.metrics import Judges, TimedAnswer, scores
 from rag.process import Process
-from rag.runs.options import Question
-from rag.runs.serialization import from_json, to_json
+from rag.runs.run import Question, from_json, to_json
 from rag.store.sql.database import Database
 from rag.store.sql.evaluation_table import RunState, StoredRow, StoredRun
 from rag.store.values import UNAVAILABLE_CODES, with_unlimited_wait

@@ -29,14 +29,13 @@ from rag.evaluation.cases import (
     version_of,
     write_cases,
 )
-from rag.evaluation.evidence import FULL_COVERAGE, HALF_COVERAGE, normalise_text, quote_coverage
+from rag.evaluation.metrics import FULL_COVERAGE, HALF_COVERAGE, normalise_text, quote_coverage
 from rag.locales import say
-from rag.patterns import lazy_regex
-from rag.quantities.numerals import DIGITS
+from rag.quantities.values import DIGITS
 from rag.store.sql.database import Database
 from rag.store.sql.evaluation_table import StoredSet
 from rag.store.sql.table import ALL
-from rag.text import question_language, sentence_spans, split_sentences, terms, to_plain_line, weigh
+from rag.text import lazy_regex, question_language, sentence_spans, split_sentences, terms, to_plain_line, weigh
 from rag.types import Notice, Page
 
 PageText = Callable[[str], str | None]

@@ -17,11 +17,10 @@ from typing_extensions import TypedDict
 from rag.background import STREAM_PACER
 from rag.checking.citations import Check
 from rag.errors import ModelError
-from rag.models.usage import BUDGET_CODES, CallBudget, UsageSnapshot
 from rag.reasoning import RESET
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.history import (
+from rag.reasoning.questions import (
     HISTORY_TOKENS,
     MAX_STANDALONE,
     SUMMARY_OF,
@@ -30,14 +29,23 @@ from rag.reasoning.history import (
     human_message,
     is_valid_standalone,
     messages_of,
+    question_problem,
     summary_by_rules,
     turns_of,
 )
-from rag.reasoning.questions import question_problem
-from rag.runs.run import PreparedGraph, Run, saved_state
-from rag.runs.serialization import NoticeRecord, end_update, notice_of, passage_of, record, step_note
+from rag.runs.run import (
+    NoticeRecord,
+    PreparedGraph,
+    Run,
+    end_update,
+    notice_of,
+    passage_of,
+    record,
+    saved_state,
+    step_note,
+)
 from rag.text import first_sentence, trim_to_sentences
-from rag.tracing import span
+from rag.tracing import BUDGET_CODES, CallBudget, UsageSnapshot, span
 from rag.types import Exchange, Notice, Outcome, Passage, because
 
 log = logging.getLogger(__name__)

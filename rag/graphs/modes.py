@@ -14,9 +14,19 @@ from typing import Any, Final, TypedDict
 
 from rag.checking.citations import check
 from rag.locales import say
-from rag.runs.options import RunOptions
-from rag.runs.run import STOP_GRACE, GraphMode, Mode, PreparedGraph, Run, build_answer
-from rag.runs.serialization import citations_of, from_json, notice_of, statements_of
+from rag.runs.run import (
+    STOP_GRACE,
+    GraphMode,
+    Mode,
+    PreparedGraph,
+    Run,
+    RunOptions,
+    build_answer,
+    citations_of,
+    from_json,
+    notice_of,
+    statements_of,
+)
 from rag.text import question_language, trim_to_sentences
 from rag.types import SAVED, Answer, Notice, Outcome, Passage, ToolUse
 
@@ -27,7 +37,7 @@ _CODES_WITH_USABLE_TEXT: Final = frozenset({"run_stopped", "run_too_long", "budg
 class LoopMode(GraphMode):
     """A mode that searches, grades the passages if it is `deep`, and answers."""
 
-    graph_path = "rag.graphs.answer.graph"
+    graph_path = "rag.graphs.answer"
 
     def __init__(self, name: str, max_calls: int) -> None:
         self.name = name

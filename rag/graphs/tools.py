@@ -40,22 +40,19 @@ from rag.graphs.common import (
     trace_step,
 )
 from rag.locales import say
-from rag.models.usage import CallBudget
 from rag.prompts import requests
 from rag.prompts.requests import passage_block, wrap_quote
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.questions import is_greeting, is_thanks
-from rag.retrieval.answerable import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
-from rag.runs.options import RunOptions
-from rag.runs.run import PreparedGraph, Run
-from rag.runs.serialization import NoticeRecord, notice_of, passage_of, record, step_note
+from rag.retrieval.context import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
+from rag.runs.run import NoticeRecord, PreparedGraph, Run, RunOptions, notice_of, passage_of, record, step_note
 from rag.text import is_chinese
 from rag.tools import OWN_WORDS, TOOLS
 from rag.tools.calculator import expression_of
 from rag.tools.tool import Tool, ToolResources, ToolResult
-from rag.tracing import span
+from rag.tracing import CallBudget, span
 from rag.types import Notice, Passage
 
 log = logging.getLogger(__name__)

@@ -20,9 +20,8 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from rag.errors import IngestError
-from rag.patterns import lazy_regex
 from rag.reading.charset import EAST_ASIAN, guess_codec
-from rag.text import replace_surrogates
+from rag.text import lazy_regex, replace_surrogates
 from rag.web.media import MEGABYTE
 
 _UTF8_FLAG = 0x800

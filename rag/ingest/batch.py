@@ -11,11 +11,16 @@ from functools import partial
 
 from rag.errors import RagError
 from rag.ingest.duplicates import MAX_GROUP, StoreRequest
-from rag.ingest.loader import LoadedPage
-from rag.ingest.pipeline import Ingestor, with_source_name
-from rag.ingest.readahead import Limits, ReadAhead, ReadResult, delay_before
-from rag.ingest.results import IdentifiedSource, existing_result, failure, find_repeats, result
-from rag.ingest.sources import Source
+from rag.ingest.pipeline import (
+    IdentifiedSource,
+    Ingestor,
+    existing_result,
+    failure,
+    find_repeats,
+    result,
+    with_source_name,
+)
+from rag.ingest.sources import Limits, LoadedPage, ReadAhead, ReadResult, Source, delay_before
 from rag.store.values import wait_limit, with_unlimited_wait
 from rag.types import Decision, IngestResult, Notice, Page, Stage
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from rag.patterns import lazy_regex
-from rag.text import split_sentences
+from rag.text import lazy_regex, split_sentences
 
 DiffKind = Literal["same", "added", "removed"]
 

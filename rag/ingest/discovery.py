@@ -24,14 +24,24 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rag.errors import IngestError
-from rag.patterns import lazy_regex
 from rag.reading.parser import Parser
+from rag.text import lazy_regex
 from rag.web.fetch import Fetcher, FetchResult
 from rag.web.guard import printable
 from rag.web.media import MEGABYTE
 from rag.web.robots import Robots
-from rag.web.site_scope import MAX_DEPTH, MAX_PAGES, FoundPage, SiteScope, is_trap, page_address, same_site
-from rag.web.url_key import join_url, split_url, web_address
+from rag.web.urls import (
+    MAX_DEPTH,
+    MAX_PAGES,
+    FoundPage,
+    SiteScope,
+    is_trap,
+    join_url,
+    page_address,
+    same_site,
+    split_url,
+    web_address,
+)
 
 log = logging.getLogger(__name__)
 

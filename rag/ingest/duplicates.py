@@ -18,12 +18,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
 
-from rag.ingest.loader import LoadedPage, OnStage
-from rag.patterns import lazy_regex
-from rag.store.duplicates import SIMILARITY_THRESHOLD, Signature, jaccard_similarity, sign
+from rag.ingest.sources import LoadedPage, OnStage
+from rag.store.values import SIMILARITY_THRESHOLD, Signature, jaccard_similarity, sign
+from rag.text import lazy_regex
 from rag.types import Decision, Notice, Page, PageVersion
 from rag.web.guard import MAX_LENGTH
-from rag.web.url_key import split_url, url_hash, url_key
+from rag.web.urls import split_url, url_hash, url_key
 
 if TYPE_CHECKING:
     from rag.store.qdrant.library import Library

@@ -1,25 +1,39 @@
-"""Inputs of an import: URLs, files, and pages whose text is given in the rows of a JSONL file."""
+"""Inputs of an import (URLs, also found in pasted text, files, and rows of a JSONL file), and reading them ahead.
+
+Groups take turns in reading and in returning results, so that a long one does not delay the others.
+"""
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Generic, TypeVar
 from unicodedata import normalize
 from urllib.parse import quote
 
-from rag.errors import IngestError
+from rag.errors import IngestError, RagError, StoreUnavailableError
 from rag.ingest.archives import Member, folder_members, zip_members
-from rag.patterns import lazy_regex
-from rag.text import replace_surrogates
-from rag.types import PageSource
+from rag.reading.parser import READING_VERSION, ExtractedDocument, Parser
+from rag.store.values import NewChunks, now, text_hash
+from rag.text import detect_language, lazy_regex, replace_surrogates, to_plain_line
+from rag.types import Page, PageSource, Stage
+from rag.web.fetch import Fetcher, FetchResult
 from rag.web.guard import MAX_LENGTH, is_web_address, printable
-from rag.web.media import EXTENSION_TYPES, MEGABYTE, PICTURE, SLOW_TYPES
+from rag.web.media import EXTENSION_TYPES, MEGABYTE, PICTURE, SLOW_TYPES, media_type, parse_content_type
+from rag.web.urls import split_url, strip_tracking, url_key
+
+if TYPE_CHECKING:
+    from rag.ingest.duplicates import StorageCheck
 
 MAX_FILE_BYTES = 5 * MEGABYTE
 MAX_DOCUMENT_BYTES = 25 * MEGABYTE
@@ -265,3 +279,492 @@ def _parse_record(line: str) -> Mapping[str, Any] | None:
         return None
     keys = ("url", *_NAME_FIELDS, *_TEXT_FIELDS)
     return {key: replace_surrogates(record[key]) for key in keys if isinstance(record.get(key), str)}
+
+
+MAX_URLS = 200
+_MAX_TEXT = 1_000_000
+_MAX_ADDRESS = 4096
+
+# Never unescaped in a URL: white space, quotes, angle brackets, Chinese punctuation.
+_END = (
+    '\\s<>"`\u00ab\u00bb\u2018\u2019\u201c\u201d\u2026\u3001\u3002\u3008-\u3011\u3014-\u301b'
+    "\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d"
+)
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+_BARE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?::[0-9]{1,5})?"
+_SCHEME = "[A-Za-z][A-Za-z0-9+-]{1,15}:"
+# Malformed URLs, within a text or alone on a line, match too, so that they are reported to the user.
+_CANDIDATE = lazy_regex(
+    rf"(?P<full>(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^{_END}]{{1,{_MAX_ADDRESS}}})"
+    rf"|(?P<slip>(?<![\w@.:-]){_SCHEME}/(?!/)[^{_END}]{{1,{_MAX_ADDRESS}}})"
+    rf"|(?P<alone>^{_SCHEME}(?!//)[!-~]{{1,{_MAX_ADDRESS}}}(?=\r?$))"
+    rf"|(?P<bare>(?<![\w@/.:%+-]){_BARE}(?![\w@])(?:[/?#][^{_END}]{{0,{_MAX_ADDRESS}}})?)"
+    rf"|(?P<glued>(?<=[{_CJK}]){_BARE}(?![A-Za-z0-9@])(?:[/?#][^{_END}]{{0,{_MAX_ADDRESS}}})?)",
+    re.MULTILINE,
+)
+# Where one URL runs into the next; after "=" or "/" it is part of the first (archives, redirects).
+# A run of marks is tried only from its first mark, as a long one would otherwise take quadratic time.
+_NEXT = lazy_regex(r"(?<![=/%&])(?:(?<![,;|])|(?<=[=/%&][,;|]))[,;|]*+(?=https?://)", re.IGNORECASE)
+_TRAILING = ".,;:!?'*~|(&[{"
+_CLOSERS = {")": "(", "]": "[", "}": "{"}
+_ATTACHED_TEXT = lazy_regex(rf"(?<=[A-Za-z0-9])[{_CJK}]")
+_TITLED_BY_PATH = lazy_regex(
+    r"/(?:wiki|item|tags?|topic|search|zh|zh-(?:cn|tw|hans|hant))/[^/?#]*$|[?&#]", re.IGNORECASE
+)
+_USUAL_ENDINGS = (
+    "com|org|net|edu|gov|mil|int|info|io|ai|dev|app|co|cn|hk|tw|jp|kr|sg|uk|us|eu|de|fr|es|it|nl|se|no|fi|ch|at|be"
+    "|ru|ua|br|in|au|ca|nz|tv|me|blog|wiki|site|online|tech|cloud|news|xyz|top|page|example"
+)
+_FILE_ENDINGS = "|".join(ending.lstrip(".") for ending in EXTENSION_TYPES) + (
+    "|php|py|js|ts|css|jsonl?|xml|ya?ml|toml|doc|ppt|png|jpe?g|gif|svg|zip|gz|exe|sh|bat|log|ini|cfg|lock"
+)
+_USUAL_DOMAIN = lazy_regex(rf"(?:www\.\S+|\S+\.(?:{_USUAL_ENDINGS}))(?::[0-9]+)?", re.IGNORECASE)
+_FILE_NAME = lazy_regex(rf"\S+\.(?:{_FILE_ENDINGS})", re.IGNORECASE)
+# Bare domains separated only by a mark.
+_NEXT_DOMAIN = lazy_regex(
+    rf"(?<![,;|])[,;|]++(?=(?:[A-Za-z0-9-]{{1,63}}\.){{1,8}}(?:{_USUAL_ENDINGS})(?:[/?#:,;|]|$))", re.IGNORECASE
+)
+
+
+def find_urls(pasted: str, limit: int | None = MAX_URLS) -> tuple[list[str], int]:
+    """Return the URLs in `pasted` in order, each page once, and the number of further ones beyond `limit`.
+
+    A bare domain gets `https://`. Other schemes and typos such as `htp:/…` are included, so that the guard can say
+    why it refuses them. With a limit, only the first _MAX_TEXT characters are read.
+    """
+    by_key: dict[str, str] = {}
+    for match in _CANDIDATE.finditer(pasted if limit is None else pasted[:_MAX_TEXT]):
+        for address in _extract_addresses(match):
+            by_key.setdefault(url_key(address), address)
+    urls = list(by_key.values())
+    return urls[:limit], max(0, len(urls) - (limit or len(urls)))
+
+
+def locate_urls(text: str) -> list[tuple[int, int, str]]:
+    """Return the web addresses in a text, each as (start, end, address); only _MAX_TEXT characters are read."""
+    spans = []
+    for match in _CANDIDATE.finditer(text[:_MAX_TEXT]):
+        end = match.start()
+        for address in _extract_addresses(match):
+            spelling = address if address in match.group() else address.partition("://")[2]
+            start = max(end, text.find(spelling, end, match.end()))
+            if address.lower().startswith(("http://", "https://")):
+                end = start + len(spelling) if text.startswith(spelling, start) else match.end()
+                spans.append((start, end, address))
+    return spans
+
+
+def _extract_addresses(match: re.Match[str]) -> list[str]:
+    if match["alone"]:
+        return [match["alone"]]
+    if match["slip"]:
+        return [_trim(match["slip"], match.string[match.start() - 1 : match.start()] == "'")]
+    if match["full"]:
+        whole = html.unescape(match["full"]) if "&amp;" in match["full"] else match["full"]
+        quote = match.string[match.start() - 1 : match.start()] == "'"
+        pieces = [part for piece in _NEXT.split(whole) for part in _NEXT_DOMAIN.split(piece)]
+        return [address for piece in pieces if (address := _add_scheme(_trim(piece, quote)))]
+    pieces = _NEXT_DOMAIN.split(match["bare"] or match["glued"])
+    return [address for piece in pieces if (address := _add_scheme(_trim(piece, False)))]
+
+
+def _add_scheme(address: str) -> str:
+    """Return `address` with a scheme, or "" if it is not an address."""
+    if "://" in address[:20]:
+        return address if address.partition("://")[2] else ""
+    return f"https://{address}" if _is_domain(address) else ""
+
+
+def _trim(address: str, in_quotes: bool) -> str:
+    """Remove parts of the surrounding sentence from `address`: attached text, brackets, punctuation."""
+    if in_quotes:
+        address = address.partition("'")[0]
+    address = _cut_attached_text(address)
+    address = address[: _first_unmatched(address)]
+    return address.rstrip(_TRAILING)
+
+
+def _first_unmatched(address: str) -> int:
+    """Return the position of the first closing bracket without an opening one in `address`, or its length."""
+    open_brackets: list[str] = []
+    for place, character in enumerate(address):
+        if character in _CLOSERS.values():
+            open_brackets.append(character)
+        elif character in _CLOSERS:
+            if _CLOSERS[character] not in open_brackets:
+                return place
+            open_brackets.remove(_CLOSERS[character])
+    return len(address)
+
+
+def _cut_attached_text(address: str) -> str:
+    """Cut `address` where Chinese follows Latin: this is text, except in titles (`/wiki/C语言`) and queries."""
+    for match in _ATTACHED_TEXT.finditer(address):
+        if not _TITLED_BY_PATH.search(address[: match.start()]):
+            return address[: match.start()]
+    return address
+
+
+def _is_domain(address: str) -> bool:
+    """Return whether text with dots is meant as a URL: it has a common top-level domain, or a path follows."""
+    host, slash, _ = re.sub(r"[?#]", "/", address, count=1).partition("/")
+    return bool(_USUAL_DOMAIN.fullmatch(host) or (slash and not _FILE_NAME.fullmatch(host)))
+
+
+OnStage = Callable[[Stage], object]
+_SPARSE_BYTES = 8_000  # approximate size of a chunk's terms
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedChunks:
+    """A page's chunks, and the inputs that determine them: title, hash of the text, recipe."""
+
+    inputs: tuple[str, str, str]
+    new: NewChunks
+
+    @property
+    def size(self) -> int:
+        """The approximate number of bytes."""
+        return self.new.dense.nbytes + len(self.new.chunks) * _SPARSE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPage:
+    """The result of reading a source. `known` is the stored page in a re-check.
+
+    `page` is the page with its text; it is `known` if the site reported no change (`not_modified`) or did not return
+    the page (`error`). `links` are its links, if requested. `final_url` is its URL after redirects; `moved_to`
+    and `canonical` are other URLs of the page. `prepared` has its chunks and vectors once they are made, and
+    `storage_check` the objection to it at that time.
+    """
+
+    source: Source
+    page: Page
+    known: Page | None = None
+    extracted: ExtractedDocument | None = None
+    not_modified: bool = False
+    error: IngestError | None = None
+    links: tuple[str, ...] = ()
+    final_url: str = ""
+    moved_to: str = ""
+    http_status: int = 200
+    prepared: PreparedChunks | None = None
+    storage_check: StorageCheck | None = None
+
+    @property
+    def canonical(self) -> str:
+        return self.extracted.canonical if self.extracted else ""
+
+
+class Reader:
+    """A reader of sources. Safe to share between threads."""
+
+    def __init__(self, fetcher: Fetcher, parser: Parser) -> None:
+        self._fetcher = fetcher
+        self._parser = parser
+
+    def read(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> LoadedPage:
+        """Read a source as described in `rag.ingest.pipeline.Ingestor.read`; `key` is its url_hash."""
+        record = source.record
+        if isinstance(record.get("text"), str):
+            return _build(source, key, known, ExtractedDocument("", "", "", "", record["text"]))
+        if record:
+            kind = "html" if "html" in record else "markdown"
+            on_stage("reading")
+            body = record[kind].encode("utf-8", "replace")
+            return _build(source, key, known, self._parser.parse(body, f"text/{kind}", "utf-8", source.url))
+        if source.data is not None:
+            on_stage("reading")
+            essence, charset = parse_content_type(source.content_type)
+            kind = media_type(source.data, essence, source.name, charset)
+            return _build(source, key, known, self._parser.parse(source.data, kind, charset, source.url))
+        try:
+            return self._read_web(source, key, on_stage, known, links)
+        except IngestError as error:
+            if known is None:
+                raise
+            return LoadedPage(source, known, known, error=error)
+
+    def _read_web(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> LoadedPage:
+        on_stage("fetching")
+        # "Not modified" only helps if the stored text can be reused.
+        is_reusable = known is not None and known.reading >= READING_VERSION and not links
+        etag, last_modified = (known.etag, known.last_modified) if known and is_reusable else ("", "")
+        fetched = self._fetcher.fetch(source.url, etag=etag, last_modified=last_modified)
+        if fetched.status == 304 and known is not None:
+            return LoadedPage(source, known, known, not_modified=True, final_url=fetched.final_url, http_status=304)
+        on_stage("reading")
+        extracted = self._parser.parse(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
+        addresses = self._links(fetched) if links else ()
+        read = _build(source, key, known, extracted, fetched)
+        return replace(read, links=addresses)
+
+    def _links(self, fetched: FetchResult) -> tuple[str, ...]:
+        if "html" not in fetched.content_type:
+            return ()
+        output = self._parser.run("links", fetched.body, charset=fetched.charset, url=fetched.final_url)
+        return tuple(output["links"])
+
+
+def _build(
+    source: Source, key: str, known: Page | None, extracted: ExtractedDocument, fetched: FetchResult | None = None
+) -> LoadedPage:
+    page = _build_page(source, key, extracted)
+    if fetched is None:
+        return LoadedPage(source, page, known, extracted)
+    page = replace(page, etag=fetched.etag, last_modified=fetched.last_modified, checked_at=now())
+    return LoadedPage(
+        source,
+        page,
+        known,
+        extracted,
+        final_url=fetched.final_url,
+        moved_to=fetched.moved_to,
+        http_status=fetched.status,
+    )
+
+
+def _build_page(source: Source, key: str, extracted: ExtractedDocument) -> Page:
+    record: Any = source.record
+    text = extracted.text
+    if not text.strip():
+        raise IngestError("no_text", url=source.url)
+    language = _primary_language(str(record.get("lang") or extracted.language)) or detect_language(text)
+    url = strip_tracking(source.url)
+    title = str(record.get("title") or extracted.title or url).strip()
+    return Page(
+        url=url,
+        url_hash=key,
+        title=to_plain_line(title)[:300],
+        language=language,
+        site=extracted.site or (split_url(url).hostname or ""),
+        text=text,
+        text_hash=text_hash(text),
+        source=source.kind,
+        author=to_plain_line(extracted.author),
+        published=extracted.published,
+        modified=extracted.modified,
+        reading=READING_VERSION,
+    )
+
+
+def _primary_language(tag: str) -> str:
+    """Return the primary language of a BCP 47 tag, or "" if it is invalid."""
+    first = tag.replace("_", "-").partition("-")[0].strip().lower()
+    return first if first.isascii() and first.isalpha() and 2 <= len(first) <= 8 else ""
+
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+READERS = 12
+AHEAD = 24
+PER_HOST = 4
+MEGABYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits on read-ahead: `readers` threads, and `ahead` items begun and not returned yet.
+
+    Of these, up to `per_host` wait for one host, and no more begin while ready items take `megabytes` or more.
+    """
+
+    readers: int = READERS
+    ahead: int = AHEAD
+    per_host: int = PER_HOST
+    megabytes: int = MEGABYTES
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult(Generic[V]):
+    """An item read for `group`, or the error raised instead; `began` is a value of time.monotonic."""
+
+    group: str
+    position: int
+    began: float
+    value: V | None
+    error: Exception | None
+
+    def result(self) -> V:
+        """Return the value. Raises the error if there is one."""
+        if self.error is not None:
+            raise self.error
+        assert self.value is not None
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class _Task(Generic[V]):
+    group: str
+    position: int
+    host: str
+    read: Callable[[], V]
+
+
+class FairQueue(Generic[T]):
+    """Queues by group, served round-robin."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, deque[T]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    def put(self, group: str, item: T) -> None:
+        self._queues.setdefault(group, deque()).append(item)
+
+    def pop(self) -> T:
+        """Return the next item of the group whose turn it is. Raises StopIteration if all queues are empty."""
+        group = next(iter(self._queues))
+        queue = self._queues.pop(group)
+        item = queue.popleft()
+        if queue:  # the group is last now
+            self._queues[group] = queue
+        return item
+
+    def drop(self, group: str) -> list[T]:
+        return list(self._queues.pop(group, ()))
+
+
+class ReadAhead(Generic[V]):
+    """A pool of threads that run tasks and return their results. Only one caller may take results at a time."""
+
+    def __init__(self, limits: Limits | None = None, size: Callable[[V], int] = lambda value: 0) -> None:
+        """`size` returns the number of bytes of a value."""
+        self._limits = limits or Limits()
+        self._size = size
+        self._changed = threading.Condition()
+        self._waiting: FairQueue[_Task[V]] = FairQueue()
+        self._ready: FairQueue[tuple[ReadResult[V], int]] = FairQueue()
+        self._bytes = 0
+        self._reading = 0
+        self._idle = 0
+        self._threads = 0
+        self._hosts: Counter[str] = Counter()
+        self._woken = False
+        self._closed = False
+
+    def has_capacity(self, host: str = "") -> bool:
+        """Return whether another item may begin, from `host` if it is fetched."""
+        with self._changed:
+            count = len(self._waiting) + self._reading + len(self._ready)
+            is_full = count >= self._limits.ahead or self._bytes >= self._limits.megabytes * MEGABYTE
+            return not is_full and not (host and self._hosts[host] >= self._limits.per_host)
+
+    def begin(self, group: str, position: int, host: str, read: Callable[[], V]) -> None:
+        """Call `read` in a thread; `take` returns its value or error."""
+        with self._changed:
+            self._waiting.put(group, _Task(group, position, host, read))
+            self._hosts[host] += 1
+            if len(self._waiting) > self._idle and self._threads < self._limits.readers:
+                self._threads += 1
+                threading.Thread(target=self._work, name=f"read-{self._threads}", daemon=True).start()
+            self._changed.notify_all()
+
+    def take(self, timeout: float | None = None) -> ReadResult[V] | None:
+        """Return a result as soon as one is ready; None after `timeout` seconds, `wake` or `close`."""
+        end = None if timeout is None else time.monotonic() + timeout
+        with self._changed:
+            while not len(self._ready) and not self._woken and not self._closed:
+                remaining = None if end is None else end - time.monotonic()
+                if remaining is not None and remaining <= 0:
+                    return None
+                self._changed.wait(remaining)
+            self._woken = False
+            if self._closed or not len(self._ready):
+                return None
+            result, size = self._ready.pop()
+            self._bytes -= size
+            return result
+
+    def take_ready(self, limit: int) -> list[ReadResult[V]]:
+        """Return up to `limit` further results that are ready now."""
+        results: list[ReadResult[V]] = []
+        with self._changed:
+            while len(results) < limit and len(self._ready) and not self._closed:
+                result, size = self._ready.pop()
+                self._bytes -= size
+                results.append(result)
+        return results
+
+    def wake(self) -> None:
+        """Make a waiting `take` return."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
+
+    def drop(self, group: str) -> list[int]:
+        """Discard the items of `group` that are not being read right now; return their positions."""
+        with self._changed:
+            waiting, ready = self._waiting.drop(group), self._ready.drop(group)
+            for task in waiting:
+                self._hosts[task.host] -= 1
+            self._bytes -= sum(size for _, size in ready)
+            return [task.position for task in waiting] + [result.position for result, _ in ready]
+
+    def close(self) -> None:
+        """Begin no more items; those being read finish, but nobody waits for them."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        while (task := self._next()) is not None:
+            began = time.monotonic()
+            value, fault = None, None
+            try:
+                value = task.read()
+            except Exception as error:  # noqa: BLE001 - returned with the result, for the caller to raise
+                fault = error
+            result = ReadResult(task.group, task.position, began, value, fault)
+            size = self._size(value) if value is not None else 0
+            with self._changed:
+                self._reading -= 1
+                self._hosts[task.host] -= 1
+                self._bytes += size
+                self._ready.put(task.group, (result, size))
+                self._changed.notify_all()
+
+    def _next(self) -> _Task[V] | None:
+        with self._changed:
+            self._idle += 1
+            while not len(self._waiting) and not self._closed:
+                self._changed.wait()
+            self._idle -= 1
+            if self._closed:
+                return None
+            self._reading += 1
+            return self._waiting.pop()
+
+
+RETRIES = 2
+RETRIES_AFTER_TIMEOUT = 1
+"""Fewer than for other failures, since a time-out has already used its whole deadline."""
+_DELAYS = (1.0, 4.0)
+_STORE_DELAY = 5.0
+MAX_DELAY = 60.0
+_TEMPORARY_STATUS = frozenset([408, 425, 429])
+
+
+def is_temporary(error: RagError) -> bool:
+    """Return whether the same request may succeed a little later: time-outs, 408, 425, 429, 5xx, broken connections."""
+    params = error.notice.params
+    if error.code == "http_error":
+        status = int(params.get("status", 0))
+        return status in _TEMPORARY_STATUS or status >= 500
+    return error.code == "timeout" or (error.code == "unreachable" and error.notice.cause == "broken_off")
+
+
+def delay_before(error: RagError, tries: int) -> float | None:
+    """Return the seconds to wait after failed attempt number `tries` (from 1); None for no further attempt.
+
+    Respects the server's Retry-After, up to MAX_DELAY. An unavailable database is always retried.
+    """
+    if isinstance(error, StoreUnavailableError):
+        return _STORE_DELAY
+    retries = RETRIES_AFTER_TIMEOUT if error.code == "timeout" else RETRIES
+    if tries > retries or not is_temporary(error):
+        return None
+    retry_after = float(error.notice.params.get("retry_after") or 0.0)
+    return min(max(_DELAYS[tries - 1], retry_after), MAX_DELAY)

@@ -11,9 +11,8 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableLambda
 
 from rag.models.servers import UNREACHABLE_CODES, model_error
-from rag.models.usage import CallBudget
 from rag.text import estimate_tokens
-from rag.tracing import Span, Status, Trace, end
+from rag.tracing import CallBudget, Span, Status, Trace, end
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from rag.background import BACKGROUND
 from rag.errors import ModelError
-from rag.models.engines import MIN_COSINE, sigmoid
 from rag.models.http_clients import environment_clients
 from rag.models.model_files import family_of
+from rag.models.transformer import MIN_COSINE, sigmoid
 from rag.text import estimate_tokens, make_encodable
 from rag.tracing import span
 

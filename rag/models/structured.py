@@ -15,8 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rag.errors import ModelError
-from rag.models.reply_text import drop_reasoning
-from rag.models.servers import ServerKey, failure_types, model_error, refuses_structured_output, server_key
+from rag.models.servers import (
+    ServerKey,
+    drop_reasoning,
+    failure_types,
+    model_error,
+    refuses_structured_output,
+    server_key,
+)
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -9,9 +9,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rag.patterns import lazy_regex
 from rag.prompts.texts import PromptText, PromptTexts
-from rag.text import describe_struck, first_sentence, is_chinese
+from rag.text import describe_struck, first_sentence, is_chinese, lazy_regex
 from rag.types import Exchange, Passage
 
 NOT_IN_PAGES: Final = "NOT_IN_PAGES"

@@ -14,24 +14,34 @@ from functools import lru_cache
 from math import gcd
 from typing import Final
 
-from rag.patterns import lazy_regex
-from rag.quantities.numerals import (
+from rag.quantities.values import (
     DIGITS,
     ENGLISH,
     HAN,
     HAN_DIGITS,
+    MONTHS,
     ORDINALS,
     SCALES,
+    WEEKDAYS,
     WORDS,
+    Dimension,
+    Interpretation,
+    Measure,
+    Value,
     find_bound_after,
     find_bound_before,
+    find_date,
+    find_measures,
     find_moment_bound,
+    find_time,
+    find_weekday,
+    load_currencies,
     parse_chinese,
     parse_digits,
     parse_english,
+    read_day,
 )
-from rag.quantities.units import Dimension, Measure, find_measures, load_currencies
-from rag.quantities.values import MONTHS, WEEKDAYS, Interpretation, Value, find_date, find_time, find_weekday, read_day
+from rag.text import lazy_regex
 
 _LOOKBACK: Final = 48  # max. characters before a number that may belong to it
 _DURATION: Final[Dimension] = (0, 0, 1, 0, 0)

@@ -13,9 +13,9 @@ import re
 from collections import Counter
 from functools import partial
 
-from rag.patterns import lazy_regex
+from rag.text import lazy_regex
 from rag.web.markup import codec_of, detect_utf16, find_declaration
-from rag.web.url_key import split_url
+from rag.web.urls import split_url
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _HEAD = 65536

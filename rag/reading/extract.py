@@ -10,9 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from rag.errors import IngestError
-from rag.patterns import lazy_regex
 from rag.reading.charset import decode
-from rag.reading.extraction.clean import clean_line, clean_text, first_heading, front_matter_title, strip_link_targets
 from rag.reading.extraction.features import Forest
 from rag.reading.extraction.formulas import write_formulas
 from rag.reading.extraction.listings import write_listings
@@ -45,6 +43,7 @@ from rag.reading.extraction.tree import (
 )
 from rag.reading.parser import ExtractedDocument
 from rag.reading.quality import find_signals, has_player
+from rag.text import clean_line, clean_text, first_heading, front_matter_title, lazy_regex, strip_link_targets
 from rag.types import because
 from rag.web.guard import printable
 from rag.web.media import MEDIA_TYPES

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rag.patterns import lazy_regex
+from rag.text import lazy_regex
 
 
 @dataclass(frozen=True, slots=True)

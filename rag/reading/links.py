@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from rag.patterns import lazy_regex
 from rag.reading.charset import decode
 from rag.reading.extraction.tree import parse
-from rag.web.site_scope import FoundPage, is_page_name, page_address
-from rag.web.url_key import web_address
+from rag.text import lazy_regex
+from rag.web.urls import FoundPage, is_page_name, page_address, web_address
 
 MAX_LINKS = 2000
 _MAX_HREF = 2048

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import lru_cache
-from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
@@ -36,11 +35,6 @@ _MAX_SLANT = 0.2
 _PREVIEW_SIDE = 1000
 _SAMPLE_LINES = 9
 _SAMPLE_LENGTH = 8
-
-
-def is_installed() -> bool:
-    """Return whether the optional OCR packages are installed."""
-    return find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
 
 
 @lru_cache(maxsize=1)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
@@ -99,6 +100,11 @@ _PAGES_PER_CHILD = 2000
 # No keys or proxies: a compromised parser must find nothing in its environment.
 _INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH")
 _ROOT = Path(__file__).resolve().parents[2]
+
+
+def is_ocr_installed() -> bool:
+    """Return whether the optional OCR packages are installed."""
+    return find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
 
 
 class Parser:

@@ -16,11 +16,9 @@ from typing import Any
 
 import regex
 
-from rag.patterns import lazy_regex
-from rag.reading.extraction.clean import clean_line
 from rag.reading.interstitials import INTERSTITIALS, TITLES, Interstitial
 from rag.reading.parser import ExtractedDocument
-from rag.text import weigh
+from rag.text import clean_line, lazy_regex, weigh
 from rag.types import Notice
 
 # UTF-8 read as Latin-1 or Windows-1252: a lead byte, then one or more continuation bytes.

@@ -14,11 +14,10 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, cast
 
-from rag.patterns import lazy_regex
 from rag.prompts import requests
 from rag.prompts.requests import MAX_PASSAGE, NOT_IN_PAGES, Prompt
 from rag.reasoning import RESET
-from rag.text import estimate_tokens
+from rag.text import estimate_tokens, lazy_regex
 from rag.types import Passage
 
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
 """A reasoner without a chat model: its answers are selected and ordered sentences of the pages.
 
-Each sentence is scored together with its title and headings, since pages seldom repeat the name in their title.
-Semantic similarity counts most, since questions use other words than pages. A softmax over all sentences of the
-passages gives the likelihood that each one answers. The best is quoted, with others that are likely enough:
-see docs/decisions/0012-quoted-answers.md.
+A quotable unit is a sentence, a line of code, or a few commands with the sentence that introduces them. Answers show
+them as prose, with code unchanged. Each is scored together with its title and headings, since pages seldom repeat the
+name in their title. Semantic similarity counts most, since questions use other words than pages. A softmax over all
+units of the passages gives the likelihood that each one answers. The best is quoted, with others that are likely
+enough: see docs/decisions/0012-quoted-answers.md.
 """
 
 from __future__ import annotations
@@ -20,22 +21,186 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.checking.statements import is_statement
-from rag.models.answer_reader import AnswerReader, Line
-from rag.models.embedding import SentenceModel
-from rag.models.sparse import SparseEncoder, fold
-from rag.patterns import lazy_regex
-from rag.reasoning.history import answer_from_conversation, exchanges_of, make_call
-from rag.reasoning.questions import split_questions
-from rag.reasoning.quotable import Quotable, quotables
-from rag.retrieval.answerable import is_across
+from rag.checking.statements import code_spans, is_statement
+from rag.models.cross_encoders import AnswerReader, Line
+from rag.models.embedding import SentenceModel, SparseEncoder, fold
+from rag.reasoning.questions import answer_from_conversation, exchanges_of, make_call, split_questions
+from rag.retrieval.context import is_across
 from rag.retrieval.page_names import find_named
-from rag.text import is_chinese, split_sentences
+from rag.retrieval.strategies import ASKS, Need
+from rag.text import (
+    HEADING,
+    INTRODUCTION,
+    fenced_blocks,
+    is_chinese,
+    lazy_regex,
+    list_leads,
+    split_sentences,
+    strip_struck,
+    terms,
+)
 from rag.types import Passage
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
     from langchain_core.tools import BaseTool
+
+MAX_COMMANDS: Final = 6
+_MAX_EXPANSION: Final = 1_200  # characters
+_FEEDBACK_PASSAGES, _FEEDBACK_SENTENCES = 3, 2  # number of first passages used as feedback, and of sentences from them
+_PART = lazy_regex(
+    r"[?？;；]\s*|[,，]\s*+(?:and\s++|以及|并且|而)?+(?=(?:what|which|who|when|where|why|how)\b)"
+    r"|[,，]\s*+(?=[^,，?？]*(?:什么|哪|谁|多少|几|何时|为什么|如何|怎|多[久长大高远]))"
+    r"|(?<!\s)\s++and\s++(?=(?:what|which|who|whom|whose|when|where|why|how)\b)",
+    re.IGNORECASE,
+)
+_FENCE: Final = lazy_regex(r"\s*(?:```|~~~)")
+_CONTINUED: Final = lazy_regex(r"(?<![ \t])[ \t]*+\\$")
+_ENDS: Final = lazy_regex(r"[^\w\s)）\]\"”」』]$")
+_QUESTION: Final = lazy_regex(r"[?？][\s)）\"”」』*_#`]*$")
+_WORD = lazy_regex(r"\w")
+_LIST_MARKS: Final = lazy_regex(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)]|\[ \])\s+(?:\[[xX]\]\s+)?)+")
+_BOLD: Final = lazy_regex(r"(?<![A-Za-z0-9*])\*\*(?=[^\s*])((?:[^*\n]++|\*(?!\*))++)(?<=[^\s*])\*\*(?![A-Za-z0-9*])")
+_CUT_OFF: Final = lazy_regex(r"^\*\*(?=[^\s*])(?!.*\*\*)|(?<=[^\s*])\*\*$")  # a part of a longer emphasis
+_UNDERLINED: Final = lazy_regex(r"(?<!\w)__(?=[^\s_])((?:[^_\n]++|_(?!_))++)(?<=[^\s_])__(?!\w)")
+_BAR: Final = lazy_regex(r"(?<!\\)\|")
+_NOTE_MARK: Final = lazy_regex(r"\[\^[^\[\]\s]{1,8}\]")
+_IDENTIFIER: Final = lazy_regex(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Quotable:
+    """A quotable unit: `text` is verbatim from the page, `lines` are its form in answers, each with its own mark."""
+
+    text: str
+    lines: tuple[str, ...]
+    is_code: bool = False
+    is_table_header: bool = False
+
+    @property
+    def is_heading(self) -> bool:
+        return not self.is_code and bool(HEADING.match(self.text))
+
+    @property
+    def asks(self) -> bool:
+        return not self.is_code and bool(_QUESTION.search(self.text))
+
+
+def quotables(text: str, header: str = "") -> list[Quotable]:
+    """Return the quotable units of `text` in order, without code fences and struck-out text.
+
+    `header` is that of the table that its first rows continue.
+    """
+    units: list[Quotable] = []
+    position = 0
+    header = header.partition("\n")[0]
+    for start, end in fenced_blocks(text):
+        units += _sentences(text, position, start, "" if position else header)
+        units = _with_code(units, text[start:end].splitlines())
+        position = end
+    return units + _sentences(text, position, len(text), "" if position else header)
+
+
+def _join_lead(lead: str, item: str) -> str:
+    if is_chinese(lead):
+        return f"{lead}{item}" if _ENDS.search(lead) else f"{lead}：{item}"
+    return f"{lead} {item}" if _ENDS.search(lead) else f"{lead}: {item}"
+
+
+def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
+    """Return the sentences of `text[start:end]`.
+
+    Table rows get their header, the row above a line of bars and dashes; list items get the heading or introduction of
+    their list, which may reverse their meaning.
+    """
+    units: list[Quotable] = []
+    spans = list(split_sentences(text, start, end))
+    for (begin, stop), lead in zip(spans, list_leads(text, spans), strict=True):
+        sentence, valid = text[begin:stop], strip_struck(text, begin, stop)
+        if valid != sentence and not _WORD.search(valid):
+            continue
+        if not sentence.startswith("|"):
+            header = ""
+        elif units and not sentence.strip("|-: \t") and units[-1].text.startswith("|"):
+            header, units[-1] = units[-1].text, replace(units[-1], is_table_header=True)
+        line = as_row(valid, header) if header else as_prose(valid)
+        units.append(Quotable(sentence, (_join_lead(as_prose(lead), line) if lead else line,)))
+    return units
+
+
+def _with_code(before: list[Quotable], block: list[str]) -> list[Quotable]:
+    """Append a block of code: a few commands as one unit, with the line before that ends in a colon; other code line
+    by line."""
+    lines = [line for line in block if _WORD.search(line) and not _FENCE.match(line)]
+    commands = _commands(lines)
+    if not 0 < len(commands) <= MAX_COMMANDS:
+        return before + [Quotable(line.strip(), (as_code(line),), is_code=True) for line in lines]
+    code_lines = tuple(as_code(command) for command in commands)
+    text = "\n".join(lines)
+    if before and not before[-1].is_code and INTRODUCTION.search(before[-1].text):
+        *before, lead = before
+        text, code_lines = f"{lead.text}\n{text}", (*lead.lines, *code_lines)
+    return [*before, Quotable(text, code_lines, is_code=True)]
+
+
+def _commands(lines: list[str]) -> list[str]:
+    """Return the lines as commands, joined at backslashes; none if indentation shows other code."""
+    commands: list[str] = []
+    is_continued = False
+    for line in lines:
+        command = _CONTINUED.sub("", line).strip()
+        if is_continued:
+            commands[-1] += f" {command}"
+        elif line[:1].isspace() and commands:
+            return []
+        else:
+            commands.append(command)
+        is_continued = line.rstrip().endswith("\\")
+    return commands
+
+
+def as_prose(text: str) -> str:
+    """Return a sentence without list marks, footnote marks, table bars and emphasis; code stays verbatim."""
+    sentence = " ".join(_LIST_MARKS.sub("", text).split())
+    if sentence.startswith("|"):
+        sentence = " · ".join(filter(None, _cells(sentence)))
+    result, position = "", 0
+    for start, end in code_spans(sentence):
+        result += _without_emphasis(sentence[position:start]) + sentence[start:end]
+        position = end
+    return result + _without_emphasis(sentence[position:])
+
+
+def as_row(row: str, header: str) -> str:
+    """Return a table row as prose, each cell but the first with its column name: `Team: 79 € (Price)`."""
+    (first, *cells), (_, *names) = _cells(row), _cells(header)
+    if not any(cells) or len(cells) != len(names):
+        return as_prose(row)
+    named, begin = ("{}（{}）", "：") if is_chinese(row) else ("{} ({})", ": ")
+    pairs = zip(cells, names, strict=True)
+    rest = " · ".join(named.format(cell, name) if name else cell for cell, name in pairs if cell)
+    return as_prose(f"{first}{begin}{rest}" if first else rest)
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip().replace("\\|", "|") for cell in _BAR.split(row.strip().removeprefix("|").removesuffix("|"))]
+
+
+def as_code(line: str) -> str:
+    """Return a line as inline code, between more backticks than it has in a row."""
+    line = line.strip()
+    marks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    room = " " if "`" in (line[:1], line[-1:]) else ""
+    return f"{marks}{room}{line}{room}{marks}"
+
+
+def _without_emphasis(text: str) -> str:
+    """Remove emphasis and footnote marks, but keep `2 ** 3` and `__init__` even outside of code."""
+    return _UNDERLINED.sub(_name_or_words, _CUT_OFF.sub("", _BOLD.sub(r"\1", _NOTE_MARK.sub("", text))))
+
+
+def _name_or_words(underlined: re.Match[str]) -> str:
+    return as_code(underlined[0]) if _IDENTIFIER.fullmatch(underlined[1]) else underlined[1]
 
 
 Term = TypeVar("Term", int, str)
@@ -92,7 +257,6 @@ _CODE = lazy_regex(
     r"第\d++[^\W\d]?|(?<![^\W_])[A-Za-z]++[-‐‑–]?\d[\w-]*+|(?<![\d.])\d++(?:(?:\.\d++){2,}+|(?:\.\d++)?+%)"
 )
 _HYPHENS = str.maketrans("", "", "-‐‑–")
-_WORD = lazy_regex(r"\w")
 _LETTER = r"[^\W\u3400-\u9fff]"
 _NAME = lazy_regex(  # a capital within a sentence, a number, capitals, Latin letters among Chinese characters, a title
     rf"(?<!^)(?<!{_LETTER})(?<!['’])(?:[A-Z]|\d)(?:{_LETTER}|['’&.,:-](?={_LETTER}))*|[A-Z][A-Z\d]+"
@@ -493,3 +657,36 @@ def _join_sentences(text: str, spans: Sequence[tuple[int, int]], selected: set[i
         lead = text[spans[index - 1][1] : start] if follows else (_GAP if out else "")
         out += lead + text[start:end]
     return out
+
+
+class FeedbackExpander:
+    """An expander without a model, which uses the question and its first results (pseudo-relevance feedback)."""
+
+    name = "feedback"
+    uses_model = False
+
+    def __init__(self, quoter: ExtractiveReasoner) -> None:
+        self._quoter = quoter
+
+    def passage(self, question: str, near: Sequence[Passage] = ()) -> str:
+        """Return the question and the best sentences of the first passages."""
+        return " ".join(
+            (question, *self._quoter.find_closest(question, near[:_FEEDBACK_PASSAGES], _FEEDBACK_SENTENCES))
+        )[:_MAX_EXPANSION]
+
+    def phrasings(self, question: str, near: Sequence[Passage] = ()) -> list[str]:
+        """Return the parts of a question that asks several things, else its keywords, with and without a heading."""
+        return split_question(question) or self._quoter.rephrase(question, near)[:2]
+
+    def translation(self, question: str, language: str) -> str:
+        return ""
+
+    def need(self, question: str) -> Need:
+        return ""
+
+
+def split_question(question: str) -> list[str]:
+    """Split a compound question into its parts; return an empty list for a simple one."""
+    parts = [part.strip(" ,，?？") for part in _PART.split(question)]
+    questions = [part for part in parts if len(terms(part)) >= 2]
+    return questions if len(questions) > 1 and all(ASKS.search(part) for part in questions) else []

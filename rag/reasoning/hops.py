@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise, zip_longest
 from typing import Final, Literal
 
-from rag.models.sparse import SparseEncoder
-from rag.patterns import lazy_regex
+from rag.models.embedding import SparseEncoder
 from rag.reasoning.extractive import weighted_share
 from rag.reasoning.questions import split_questions
 from rag.retrieval.context import is_touching, merge_passages
-from rag.text import sentence_spans
+from rag.text import lazy_regex, sentence_spans
 from rag.types import Notice, Passage
 
 Kind = Literal["question", "comparison", "hop"]

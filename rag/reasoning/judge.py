@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, Field
 
-from rag.checking.terms import find_sentences
+from rag.checking.rules import find_sentences
 from rag.locales import say
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner

@@ -13,13 +13,12 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, Field
 
-from rag.checking.terms import find_sentences
+from rag.checking.rules import find_sentences
 from rag.locales import say
 from rag.prompts import requests
-from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.chat import ChatReasoner, one_line
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.hops import MAX_NEW_STEPS, FollowUpSearch, RulePlanner
-from rag.reasoning.replies import one_line
 from rag.text import escape_markdown, first_sentence, question_language
 from rag.types import Notice, Passage
 

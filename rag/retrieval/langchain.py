@@ -12,8 +12,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_qdrant import SparseEmbeddings
 from langchain_qdrant.sparse_embeddings import SparseVector
 
-from rag.models.embedding import EmbeddingModel
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import EmbeddingModel, SparseEncoder
 from rag.types import Passage, Retrieval
 
 

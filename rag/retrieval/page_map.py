@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rag.models.sparse import SparseEncoder
-from rag.patterns import lazy_regex
-from rag.text import sentence_spans
+from rag.models.embedding import SparseEncoder
+from rag.text import lazy_regex, sentence_spans
 from rag.types import Page, SparseVector
 
 if TYPE_CHECKING:

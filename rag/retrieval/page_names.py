@@ -15,11 +15,10 @@ from math import log
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from rag.models.sparse import SparseEncoder
-from rag.patterns import lazy_regex
-from rag.text import is_chinese, terms
+from rag.models.embedding import SparseEncoder
+from rag.text import is_chinese, lazy_regex, terms
 from rag.types import Page, Passage
-from rag.web.url_key import split_url, url_hash
+from rag.web.urls import split_url, url_hash
 
 MIN_SHARE: Final = 0.2
 """Minimum share of the question in all titles together, and of that share in each title, for a page to be named."""

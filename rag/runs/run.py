@@ -1,4 +1,4 @@
-"""One run: its question and mode, its events so far, and its answer.
+"""One run: its question and options, its events so far, its answer, and their conversion to plain data and back.
 
 `runs` starts, stops and stores runs.
 """
@@ -6,33 +6,41 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import threading
 import time
 import traceback
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
+from rag.config import Settings
 from rag.errors import RagError
-from rag.models.usage import CallBudget, UsageSnapshot
+from rag.models.servers import SAMPLING
 from rag.prompts.requests import mark_run
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.composing import Compose
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.retrieval.answerable import SURE_THRESHOLD
-from rag.retrieval.context import merge_passages
-from rag.retrieval.scoped_search import ScopedSearch
-from rag.runs.options import Question, RunOptions
-from rag.runs.serialization import citations_of, notice_of, passage_of, statements_of
+from rag.reasoning.questions import DEFAULT_WINDOW, Memory, MemoryKind
+from rag.retrieval.context import SURE_THRESHOLD, merge_passages
+from rag.retrieval.retriever import ScopedSearch
 from rag.store.sql.conversation_table import Change
-from rag.tracing import Span, Trace
+from rag.store.values import Filters
+from rag.tracing import CallBudget, Prices, Span, Trace, UsageSnapshot
 from rag.types import (
     Answer,
+    Candidate,
     Citation,
     Event,
     EventKind,
@@ -48,6 +56,236 @@ from rag.types import (
 
 if TYPE_CHECKING:
     from rag.models.calls import CallCounter
+
+Record = TypeVar("Record")
+
+_ATOMIC: Final = (str, int, float, NoneType)
+_OPENING: Final = 300  # characters of a candidate's text, enough to recognise it
+
+
+class NoticeRecord(TypedDict):
+    code: str
+    params: dict[str, Any]
+
+
+def record(notice: Notice) -> NoticeRecord:
+    return {"code": notice.code, "params": dict(notice.params)}
+
+
+def notice_of(data: NoticeRecord | None) -> Notice | None:
+    return Notice(data["code"], data["params"]) if data else None
+
+
+def end_update(outcome: Outcome, notice: Notice | None) -> dict[str, Any]:
+    """Return the state update for the end of a question."""
+    return {"outcome": outcome, "notice": record(notice) if notice else None}
+
+
+def step_note(decision: str, **detail: Any) -> dict[str, Any]:
+    """Return a step's decision for the trace."""
+    return {"decision": decision, **detail}
+
+
+def citations_of(state: Mapping[str, Any]) -> tuple[Citation, ...]:
+    return tuple(from_json(Citation, data) for data in state.get("citations", ()))
+
+
+def statements_of(state: Mapping[str, Any]) -> tuple[Statement, ...]:
+    return tuple(from_json(Statement, data) for data in state.get("statements", ()))
+
+
+def passage_of(data: Mapping[str, Any]) -> Passage:
+    return from_json(Passage, data)
+
+
+def merge_readings(first: Passage, second: Passage) -> Passage:
+    """Return all text that two searches read of a passage; only the first's if the two are not adjacent."""
+    are_apart = first.end < second.start - len(second.lead) or second.end < first.start - len(first.lead)
+    return (
+        first
+        if are_apart or (first.start <= second.start and second.end <= first.end)
+        else merge_passages(first, second)
+    )
+
+
+def to_json(answer: Answer) -> dict[str, Any]:
+    """Return the answer as JSON values of a few kilobytes.
+
+    Quotes are complete and have their positions, so that old answers still look the same. Passages have positions and
+    scores, but no text, which is in the library. Searches are stored by `compress_searches`.
+    """
+    light = replace(answer, searches=(), passages=tuple(replace(passage, text="") for passage in answer.passages))
+    data: dict[str, Any] = _encode(light)
+    data.pop("searches")
+    return data
+
+
+def answer_from_json(data: Mapping[str, Any]) -> Answer:
+    """Return the answer from the result of `to_json`; fields that it lacks have their defaults."""
+    return from_json(Answer, data)
+
+
+def compress_searches(searches: Sequence[Retrieval]) -> bytes:
+    """Return the searches of an answer as compressed JSON of about six kilobytes each; empty without any.
+
+    Each candidate has only the start of its text. `passages` are omitted, since they are among the candidates.
+    """
+    if not searches:
+        return b""
+    data = [_encode(replace(one, passages=(), candidates=tuple(map(_shorten, one.candidates)))) for one in searches]
+    return zlib.compress(json.dumps(data, ensure_ascii=False, default=str).encode())
+
+
+def decompress_searches(data: bytes) -> tuple[Retrieval, ...]:
+    """Return the searches from the result of `compress_searches`."""
+    return tuple(from_json(Retrieval, one) for one in json.loads(zlib.decompress(data))) if data else ()
+
+
+def _encode(value: Any) -> Any:
+    """Return the same JSON as `asdict`, but without copying, since it is written immediately."""
+    if isinstance(value, _ATOMIC):
+        return value
+    if isinstance(value, tuple | list):
+        return [_encode(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _encode(one) for name, one in value.items()}
+    if is_dataclass(value):
+        return {name: _encode(getattr(value, name)) for name in _hints(cast(Hashable, type(value)))}
+    return value
+
+
+def _shorten(candidate: Candidate) -> Candidate:
+    return replace(candidate, passage=replace(candidate.passage, text=candidate.passage.text[:_OPENING]))
+
+
+def from_json(kind: type[Record], data: Mapping[str, Any]) -> Record:
+    """Return a dataclass value from its fields as JSON; unknown fields are ignored."""
+    hints = _hints(cast(Hashable, kind))
+    return kind(**{name: _decode(hints[name], value) for name, value in data.items() if name in hints})
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
+def _decode(hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return _decode(next(arm for arm in get_args(hint) if arm is not NoneType), value)
+    if origin is tuple:
+        arms = get_args(hint)
+        same = len(arms) == 2 and arms[1] is Ellipsis
+        return tuple(_decode(arms[0] if same else arms[at], one) for at, one in enumerate(value))
+    if isinstance(hint, type) and is_dataclass(hint):
+        return from_json(hint, value)
+    return value
+
+
+TreeOrder = Literal["breadth", "best"]
+WebAccess = Literal["", "ask", "allowed"]
+"""Web search: never, on request, or always."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Choices and limits of one run; None means the mode's default or no limit.
+
+    `route` is the kind of message, empty for a question. `strategy` is the search strategy, by default that of the
+    settings. `standalone` is the question as corrected by the user, which is searched for and answered. `compose` is
+    how an answer combines many passages, `distill` whether they are first reduced to the relevant sentences (None: if
+    they do not fit). With `approve`, a mode with a plan waits for the user to approve it; `searches` is the maximum
+    number of its searches; `web` is whether its steps may search the web, `code` whether a model may run code. With
+    `judge_each`, passages are judged one by one; `tree_order` is which levels of a tree come first; `branch` is an
+    earlier tree to continue and the changes to it: `checkpoint`, and those of `rag.graphs.judge.tree.branch`. `memory`
+    is the part of the conversation to include, `window` its number of exchanges, if it is "window". `context_tokens` is
+    the context size of the chat model. `calls`, `tokens` and `seconds` are limits, after which the run returns the best
+    answer so far. A search returns `k` passages of `fetch_k` candidates; 0 is the default. `weights` are those of
+    libraries, by name, if several are searched; 1 by default. `max_tokens` (of the answer alone) to `stop` are
+    parameters of the chat model, see `rag.models.servers`. `saving` is an import job to wait for, `confirmed` whether
+    the user confirmed saving many links. Pages in `first` are searched first; `without` are kinds of options not to
+    read from the message. `locale` is the language of reports, by default that of the question.
+    """
+
+    strategy: str = ""
+    standalone: str = ""
+    compose: Compose = "auto"
+    distill: bool | None = None
+    approve: bool = False
+    searches: int | None = None
+    web: WebAccess = ""
+    judge_each: bool = False
+    tree_order: TreeOrder = "breadth"
+    branch: Mapping[str, Any] = field(default_factory=dict)
+    memory: MemoryKind = "recent"
+    window: int = DEFAULT_WINDOW
+    context_tokens: int = 16_000
+    calls: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    prices: Prices = field(default_factory=Prices)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    k: int = 0
+    fetch_k: int = 0
+    max_tokens: int | None = None
+    top_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    route: str = ""
+    code: bool = False
+    saving: str = ""
+    confirmed: bool = False
+    first: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    locale: str = ""
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """Return the chosen parameters of the chat model (JSON values)."""
+        parameters = {name: getattr(self, name) for name in SAMPLING} | {"stop": list(self.stop)}
+        return {name: value for name, value in parameters.items() if value not in (None, [])}
+
+    @property
+    def memory_scope(self) -> Memory:
+        """Return the part of a conversation to include; a buffer has half of the chat model's context."""
+        return Memory(self.memory, self.window, self.context_tokens // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its libraries, mode, filters and options."""
+
+    text: str
+    libraries: tuple[str, ...] = ()
+    mode: str = "fast"
+    scope: Filters = field(default_factory=Filters)
+    options: RunOptions = field(default_factory=RunOptions)
+
+    @property
+    def library(self) -> str:
+        """The first library, to which the conversation belongs."""
+        return self.libraries[0]
+
+    def with_defaults(self, settings: Settings) -> Question:
+        """Return the question with the settings' strategy, sizes, prices and limits as defaults."""
+        chosen = self.options
+        options = replace(
+            chosen,
+            strategy=chosen.strategy or settings.strategy,
+            context_tokens=settings.llm_context_tokens,
+            code=settings.tools_code,
+            calls=settings.answer_max_calls if chosen.calls is None else chosen.calls,
+            tokens=settings.answer_max_tokens if chosen.tokens is None else chosen.tokens,
+            seconds=settings.answer_max_seconds if chosen.seconds is None else chosen.seconds,
+            prices=Prices(settings.llm_price_in, settings.llm_price_out),
+        )
+        return replace(self, options=options)
+
 
 log = logging.getLogger(__name__)
 

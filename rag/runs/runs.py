@@ -13,24 +13,24 @@ from uuid import uuid4
 from rag.background import BACKGROUND
 from rag.checking.verifier import Verifier
 from rag.errors import RagError
-from rag.models.usage import CallBudget, Meter, UsageSnapshot
 from rag.reasoning import Reasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.retrieval.scoped_search import ScopedSearch
-from rag.runs.options import Question, RunOptions
+from rag.retrieval.retriever import ScopedSearch
 from rag.runs.run import (
     STOP_GRACE,
     Hooks,
     Mode,
     PassageCache,
+    Question,
     Run,
+    RunOptions,
     conclude,
     drive,
     failure_notice,
     interruption_notice,
     log_problem,
 )
-from rag.tracing import Span, Trace
+from rag.tracing import CallBudget, Meter, Span, Trace, UsageSnapshot
 from rag.types import Answer, Event, Exchange, Notice, RunMode
 
 _TEXT_INTERVAL: Final = 1.0  # seconds

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from rag.dates import SPAN, Moment, find_moments, shift_day
 from rag.errors import ToolError
-from rag.patterns import lazy_regex
-from rag.quantities.numerals import simplify
+from rag.quantities.values import simplify
+from rag.text import lazy_regex
 from rag.tools.tool import Tool, ToolResources, ToolResult
 
 _PAST: Final = lazy_regex(r"\b(?:since|ago|was|were|did|last|past)\b|已经|过去|过了|以来|自从", re.IGNORECASE)

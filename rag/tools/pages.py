@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from rag.checking.terms import read_terms
+from rag.checking.rules import read_terms
 from rag.dates import find_period
 from rag.errors import ToolError
 from rag.locales import language_name
-from rag.patterns import lazy_regex
 from rag.quantities.detection import find_values, normalise
 from rag.retrieval.page_names import ABOUT, find_named_pages, find_on_site, find_pages_with, slug, topic_of, words
-from rag.text import escape_markdown, fenced_blocks, is_chinese, to_plain_line
+from rag.text import escape_markdown, fenced_blocks, is_chinese, lazy_regex, to_plain_line
 from rag.tools.tool import Tool, ToolResources, ToolResult
 from rag.types import Page, Passage
 

@@ -1,4 +1,8 @@
-"""Rate limits per host, and reuse of connections to the same host.
+"""Guarded connections (one DNS lookup, all IP addresses checked), reused and limited in rate per host.
+
+Each fetch has a `Budget`, because the timeouts of HTTP clients apply to single reads: a server that sends a byte per
+second never triggers them. A connection may serve several fetches in turn, each with its own budget. Bodies are
+decompressed within a limit: 1.8 KB, gzipped twice, could otherwise become 1 GiB in one step.
 
 Few requests to a host are open at a time, with a delay between them, in order of arrival. This includes redirects and
 robots.txt, so two imports of one site share its limits.
@@ -10,18 +14,304 @@ have moved to another server.
 
 from __future__ import annotations
 
+import re
+import socket
 import ssl
 import threading
 import time
+import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
+from typing import Any
 
 import httpcore
 
 from rag.errors import FetchError
-from rag.web.guard import CheckedUrl
-from rag.web.transport import Budget, GuardedBackend, WireLimitError
+from rag.text import lazy_regex
+from rag.web.guard import CheckedUrl, check_addresses, is_literal
+
+Resolve = Callable[[str, int], Sequence[str]]
+Connect = Callable[[str, int, float], httpcore.NetworkStream]
+
+_CONNECT_SECONDS = 10.0
+_HEAD_END = lazy_regex(rb"\n\r?\n")
+_FOLDED_LOCATION = lazy_regex(rb"\nlocation[ \t]*+:[^\n]*+\n[ \t]", re.IGNORECASE)
+
+
+class WireLimitError(Exception):
+    """A fetch received more bytes than allowed."""
+
+
+class NameNotFoundError(Exception):
+    """The DNS has no address for a host."""
+
+
+class Budget:
+    """The remaining budget of one fetch: seconds until its deadline, and bytes."""
+
+    def __init__(self, seconds: float, wire_bytes: int) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+        self._bytes = wire_bytes
+        self._body_limit = 0
+        self._decoded = 0
+
+    def remaining(self) -> float:
+        """Return the remaining seconds; raise httpcore.TimeoutException if there are none."""
+        seconds = self._end - time.monotonic()
+        if seconds <= 0:
+            raise httpcore.TimeoutException("fetch deadline exceeded")
+        return seconds
+
+    def receive(self, count: int) -> None:
+        """Count received bytes; raise WireLimitError above the limit."""
+        self._bytes -= count
+        if self._bytes < 0:
+            raise WireLimitError
+
+    def extend(self, seconds: float) -> None:
+        """Extend the deadline by the time spent waiting for a turn."""
+        self._end += seconds
+
+    def reserve_body(self, limit: int) -> int:
+        """Reserve bytes for a body of up to `limit`; return its maximum decoded size.
+
+        The bodies of all hops of a fetch share the largest limit.
+        """
+        self._bytes += max(0, limit - self._body_limit)
+        self._body_limit = max(limit, self._body_limit)
+        return max(0, limit - self._decoded)
+
+    def count_body(self, size: int) -> None:
+        """Count the decoded bytes of a body."""
+        self._decoded += size
+
+    @contextmanager
+    def cap(self, seconds: float) -> Iterator[None]:
+        """Cap the remaining time at `seconds` within the block."""
+        end = self._end
+        self._end = min(end, time.monotonic() + seconds)
+        try:
+            yield
+        finally:
+            self._end = end
+
+
+def resolve_host(host: str, port: int) -> list[str]:
+    """Return the IP addresses of a host in the system resolver's order. Raises OSError."""
+    answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in answers))
+
+
+def open_socket(address: str, port: int, timeout: float) -> httpcore.NetworkStream:
+    """Open a TCP connection to an IP address. Raises httpcore.ConnectError or ConnectTimeout."""
+    return httpcore.SyncBackend().connect_tcp(address, port, timeout)
+
+
+class GuardedBackend(httpcore.NetworkBackend):
+    """A backend that connects only to the host of a checked URL, and only if `check_addresses` allows its IP addresses.
+
+    Check and connection share one lookup, which prevents DNS rebinding. TLS and the Host header use the name. `budget`
+    is that of the current fetch.
+    """
+
+    def __init__(self, url: CheckedUrl, budget: Budget, resolve: Resolve, connect: Connect) -> None:
+        self.budget = budget
+        self._url = url
+        self._resolve = resolve
+        self._connect = connect
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        url = self._url
+        if (host, port) != (url.host, url.port):
+            raise httpcore.ConnectError("not the checked host")
+        addresses = [host] if is_literal(host) else self._look_up(host, port)
+        check_addresses(url, addresses)
+        return BudgetStream(self._connect_first(addresses, port), self)
+
+    def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
+    ) -> httpcore.NetworkStream:
+        raise httpcore.ConnectError("Unix sockets are not supported")
+
+    def _look_up(self, host: str, port: int) -> Sequence[str]:
+        """Resolve a name in a separate thread, because lookups have no timeout."""
+        answers: SimpleQueue[Sequence[str] | OSError] = SimpleQueue()
+
+        def resolve() -> None:
+            try:
+                answers.put(self._resolve(host, port))
+            except OSError as error:
+                answers.put(error)
+
+        threading.Thread(target=resolve, name="dns", daemon=True).start()
+        try:
+            addresses = answers.get(timeout=self.budget.remaining())
+        except Empty:
+            raise httpcore.ConnectTimeout("DNS lookup timed out") from None
+        if isinstance(addresses, OSError):
+            raise NameNotFoundError(host) from addresses
+        if not addresses:
+            raise NameNotFoundError(host)
+        return addresses
+
+    def _connect_first(self, addresses: Sequence[str], port: int) -> httpcore.NetworkStream:
+        failure: Exception | None = None
+        for address in addresses:
+            try:
+                return self._connect(address, port, min(_CONNECT_SECONDS, self.budget.remaining()))
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = failure or error
+        raise failure or httpcore.ConnectError("no address")
+
+
+class BudgetStream(httpcore.NetworkStream):
+    """A connection whose operations all end by the deadline of its backend's budget."""
+
+    def __init__(self, stream: httpcore.NetworkStream, backend: GuardedBackend) -> None:
+        self._stream = stream
+        self._backend = backend
+        self._head: bytearray | None = bytearray()  # the headers of a response until they are complete
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        _disable_delayed_ack(self._stream)
+        data = self._stream.read(max_bytes, self._backend.budget.remaining())
+        self._backend.budget.receive(len(data))
+        self._check_head(data)
+        return data
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._head = bytearray()
+        self._stream.write(buffer, self._backend.budget.remaining())
+
+    def _check_head(self, data: bytes) -> None:
+        """Reject a folded Location header, since unfolding would turn an injected line break into a space."""
+        if self._head is None:
+            return
+        start = max(0, len(self._head) - 3)
+        self._head += data
+        if end := _HEAD_END.search(self._head, start):
+            if _FOLDED_LOCATION.search(self._head, 0, end.end()):
+                raise httpcore.RemoteProtocolError("folded Location header")
+            self._head = None
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        stream = self._stream.start_tls(ssl_context, server_hostname, self._backend.budget.remaining())
+        return BudgetStream(stream, self._backend)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+def _disable_delayed_ack(stream: httpcore.NetworkStream) -> None:
+    """Turn off delayed ACKs for the next read.
+
+    Linux delays ACKs by 40 ms on an idle connection. With Nagle's algorithm, a server that sends headers and body in
+    two pieces waits as long before it sends the second.
+    """
+    connection = stream.get_extra_info("socket")
+    if connection is not None and hasattr(socket, "TCP_QUICKACK"):
+        with suppress(OSError):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+
+
+def tls_context() -> ssl.SSLContext:
+    """Return a TLS context that trusts the system's certificate authorities (including a company's) and Mozilla's."""
+    import certifi
+
+    context = ssl.create_default_context()
+    context.load_verify_locations(cafile=certifi.where())
+    return context
+
+
+# IANA's registry of content codings. As in browsers, other names ("none", "utf-8") and "identity" are ignored.
+_CODINGS = frozenset("aes128gcm br compress dcb dcz deflate exi gzip pack200-gzip x-compress x-gzip zstd".split())
+_GZIP = frozenset(["gzip", "x-gzip"])
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW = 31
+_DEFLATE_WINDOWS = (15, -15)  # servers send "deflate" with and without the zlib header
+_BINARY = lazy_regex(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # never in text, and early in compressed data
+_SNIFFED = 1024
+_CHUNK_SIZE = 4096  # small, because zlib copies the remaining input after each gzip member
+
+
+class TooLargeError(Exception):
+    """The decoded body is larger than its limit."""
+
+
+class UnknownEncodingError(Exception):
+    """The body has an encoding that was not requested, or several."""
+
+
+class CorruptError(Exception):
+    """The compressed data is damaged or ends early."""
+
+
+def decode_body(body: bytes, encoding: str, limit: int) -> bytes:
+    """Decode a `body` received with the Content-Encoding `encoding` to up to `limit` bytes.
+
+    Removes one layer of compression, or none if the declared one was not applied. Raises TooLargeError,
+    UnknownEncodingError or CorruptError.
+    """
+    declared = [name for name in map(str.strip, encoding.lower().split(",")) if name in _CODINGS]
+    if not declared or _is_uncompressed(body, declared[-1]):
+        if len(body) > limit:
+            raise TooLargeError
+        return body
+    if len(declared) > 1:
+        raise UnknownEncodingError(encoding)
+    if declared[0] in _GZIP:
+        windows: tuple[int, ...] = (_GZIP_WINDOW,)
+    elif declared[0] == "deflate":
+        windows = _DEFLATE_WINDOWS
+    else:
+        raise UnknownEncodingError(encoding)
+    failure = zlib.error()
+    for window in windows:
+        try:
+            return _inflate(body, window, limit)
+        except zlib.error as error:
+            failure = error
+    raise CorruptError from failure
+
+
+def _is_uncompressed(body: bytes, coding: str) -> bool:
+    """Return whether the bytes show that the declared coding was not applied."""
+    is_other_format = coding in _GZIP and not body.startswith(_GZIP_MAGIC)
+    return is_other_format or not _BINARY.search(body, 0, _SNIFFED)
+
+
+def _inflate(data: bytes, window: int, limit: int) -> bytes:
+    """Decompress all members of `data`. Raises zlib.error if it is damaged or ends early."""
+    body = bytearray()
+    stream = zlib.decompressobj(window)
+    position = 0
+    while position < len(data):
+        chunk = data[position : position + _CHUNK_SIZE]
+        body += stream.decompress(chunk, limit - len(body) + 1)
+        if len(body) > limit:
+            raise TooLargeError
+        position += len(chunk) - len(stream.unused_data)
+        if stream.eof:
+            if not data.startswith(_GZIP_MAGIC, position):
+                return bytes(body)  # like browsers, ignore trailing data
+            stream = zlib.decompressobj(_GZIP_WINDOW)
+    raise zlib.error("truncated data")
+
 
 Host = tuple[str, int]
 

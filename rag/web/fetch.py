@@ -28,15 +28,15 @@ from urllib.request import Request
 import httpcore
 
 from rag.errors import FetchError
-from rag.patterns import lazy_regex
+from rag.text import lazy_regex
 from rag.tracing import span
 from rag.types import because
-from rag.web import transport
-from rag.web.connections import Connections, RateLimiter
+from rag.web import connections
+from rag.web.connections import Budget, Connections, RateLimiter
 from rag.web.guard import CheckedUrl, Pair, allow_list, check_url, printable
 from rag.web.markup import meta_target, parse_refresh, target_of
 from rag.web.media import MEGABYTE, byte_limit, check_declared, media_type, parse_content_type
-from rag.web.url_key import join_location
+from rag.web.urls import join_location
 
 logger = logging.getLogger(__name__)
 
@@ -90,8 +90,8 @@ class Fetcher:
         allow: Iterable[Pair] = (),
         *,
         deadline: float = 30.0,
-        resolve: transport.Resolve = transport.resolve_host,
-        connect: transport.Connect = transport.open_socket,
+        resolve: connections.Resolve = connections.resolve_host,
+        connect: connections.Connect = connections.open_socket,
         rate_limiter: RateLimiter | None = None,
     ) -> None:
         self.rate_limiter = rate_limiter or RateLimiter()
@@ -139,7 +139,7 @@ class Fetcher:
         start = time.monotonic()
         address = url.strip()
         checked = check_url(address, self._allow)
-        budget = transport.Budget(self._deadline, _MAX_HEADER_BYTES)
+        budget = Budget(self._deadline, _MAX_HEADER_BYTES)
         with span(checked.host, "fetch", url=printable(address)) as trace, _plain_errors(address, checked, budget):
             headers = [*_HEADERS, *conditions(etag, last_modified)]
             state = _FetchState(
@@ -153,13 +153,13 @@ class Fetcher:
         )
         return replace(fetched, seconds=seconds)
 
-    def _backend(self, url: CheckedUrl, budget: transport.Budget) -> transport.GuardedBackend:
-        return transport.GuardedBackend(url, budget, self._resolve, self._connect)
+    def _backend(self, url: CheckedUrl, budget: Budget) -> connections.GuardedBackend:
+        return connections.GuardedBackend(url, budget, self._resolve, self._connect)
 
     def _context(self) -> ssl.SSLContext:
         with self._tls_lock:
             if self._tls is None:
-                self._tls = transport.tls_context()
+                self._tls = connections.tls_context()
             return self._tls
 
 
@@ -272,7 +272,7 @@ class _FetchState:
     allow: frozenset[Pair]
     entered_url: str
     headers: list[tuple[bytes, bytes]]
-    budget: transport.Budget
+    budget: Budget
     max_raw_bytes: int
     is_cancelled: Callable[[], bool]
     cookies: _Cookies = field(default_factory=_Cookies)
@@ -377,7 +377,7 @@ class _FetchState:
         allowance = self.budget.reserve_body(limit)
         encoding = header(response.headers, b"content-encoding").decode("latin-1")
         with _body_errors(self.entered_url, limit, encoding):
-            body = transport.decode_body(b"".join(response.iter_stream()), encoding, allowance)
+            body = connections.decode_body(b"".join(response.iter_stream()), encoding, allowance)
         self.budget.count_body(len(body))
         return body
 
@@ -439,27 +439,27 @@ def _body_errors(url: str, limit: int, encoding: str) -> Iterator[None]:
     """Turn errors in a body of up to `limit` bytes with this Content-Encoding into FetchError."""
     try:
         yield
-    except (transport.TooLargeError, transport.WireLimitError):
+    except (connections.TooLargeError, connections.WireLimitError):
         _raise_too_large(url, limit)
-    except transport.UnknownEncodingError:
+    except connections.UnknownEncodingError:
         raise FetchError(
             "unreadable", url=printable(url), **because("encoding", encoding=printable(encoding, 60))
         ) from None
-    except transport.CorruptError as error:
+    except connections.CorruptError as error:
         raise FetchError("unreadable", url=printable(url), **because("corrupt")) from error
 
 
 @contextmanager
-def _plain_errors(entered: str, checked: CheckedUrl, budget: transport.Budget) -> Iterator[None]:
+def _plain_errors(entered: str, checked: CheckedUrl, budget: Budget) -> Iterator[None]:
     """Turn network errors into FetchError."""
     url = printable(entered)
     try:
         yield
     except httpcore.TimeoutException as error:
         raise FetchError("timeout", url=url, seconds=round(budget.seconds)) from error
-    except transport.NameNotFoundError as error:
+    except connections.NameNotFoundError as error:
         raise FetchError("unresolved", url=url, host=str(error)) from error
-    except transport.WireLimitError:
+    except connections.WireLimitError:
         _raise_too_large(entered, _MAX_HEADER_BYTES)  # outside a body, only headers are read
     except httpcore.ConnectError as error:
         cause = "tls" if any(isinstance(inner, ssl.SSLError) for inner in error.args) else "refused"

@@ -18,10 +18,9 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any, NoReturn
 
 from rag.errors import FetchError
-from rag.patterns import lazy_regex
-from rag.text import replace_surrogates, to_plain_line
+from rag.text import lazy_regex, replace_surrogates, to_plain_line
 from rag.types import because
-from rag.web.url_key import ascii_host, browser_url, split_url
+from rag.web.urls import ascii_host, browser_url, split_url
 
 Address = IPv4Address | IPv6Address
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import webencodings
 
-from rag.patterns import lazy_regex
-from rag.web.url_key import join_location, web_address
+from rag.text import lazy_regex
+from rag.web.urls import join_location, web_address
 
 OPAQUE = frozenset(
     [b"script", b"style", b"title", b"textarea", b"template", b"iframe", b"noembed", b"noframes", b"xmp"]

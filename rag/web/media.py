@@ -6,7 +6,7 @@ import re
 from typing import Any, Literal, NoReturn
 
 from rag.errors import FetchError
-from rag.patterns import lazy_regex
+from rag.text import lazy_regex
 from rag.types import because
 from rag.web.guard import printable
 from rag.web.markup import detect_utf16

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from rag.errors import FetchError, IngestError
-from rag.patterns import lazy_regex
+from rag.text import lazy_regex
 from rag.web.fetch import Fetcher
 from rag.web.guard import CheckedUrl, printable
 from rag.web.media import MEGABYTE
-from rag.web.url_key import normalise_escapes
+from rag.web.urls import normalise_escapes
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from rag.config import Settings
 from rag.errors import WebSearchError
 from rag.text import strip_controls
-from rag.web.url_key import browser_url, url_key
+from rag.web.urls import browser_url, url_key
 
 if TYPE_CHECKING:
     import httpx2

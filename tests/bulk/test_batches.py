@@ -14,8 +14,7 @@ from warcio.warcwriter import WARCWriter
 
 from rag.bulk.batches import Batch, find_batches, sources_of
 from rag.errors import ConfigError, IngestError
-from rag.ingest.loader import Reader
-from rag.ingest.sources import BOUNDS, Source, make_size_error
+from rag.ingest.sources import BOUNDS, Reader, Source, make_size_error
 from rag.reading.parser import Parser
 from rag.web.fetch import Fetcher
 from rag.web.media import byte_limit

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from rag.checking.marks import (
+from rag.checking.statements import (
     code_spans,
     find_addresses,
     find_marks,

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from rag.checking.terms import read_terms, stem
+from rag.checking.rules import read_terms, stem
 
 
 def test_content_words_by_their_stems_and_numbers_by_their_amount() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rag.checking.citations import check
-from rag.checking.terms import find_sentences, occurs_in
+from rag.checking.rules import find_sentences, occurs_in
 from tests.support.answering import passage
 
 PAGE = "In January it is −5 °C at night. Boats may not enter.\n\n| Lamp | 1 234 |\n\n可以进港。不可以夜航。"

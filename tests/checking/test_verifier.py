@@ -22,7 +22,7 @@ from rag.checking.verifier import (
 from rag.config import load_settings
 from rag.graphs.modes import MODES
 from rag.models.chat import build_chat_model
-from rag.models.verifier import LazySupportModel
+from rag.models.cross_encoders import LazySupportModel
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner

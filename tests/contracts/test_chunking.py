@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rag.config import CHUNKERS as CHUNKER_NAMES
-from rag.ingest.chunking import CHUNKERS, embedding_text, get_chunker
-from rag.ingest.units import split_units
-from rag.models.tokens import hash_characters
+from rag.ingest.chunking import CHUNKERS, embedding_text, get_chunker, split_units
+from rag.models.transformer import hash_characters
 from rag.text import split_sentences, weigh
 from rag.types import Chunk
 

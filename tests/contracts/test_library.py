@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag.store.duplicates import alias_hash, sign
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import LIBRARIES, chunks_collections, library_id
-from rag.store.values import Audit, CommitResult, Filters, content_hash
+from rag.store.values import Audit, CommitResult, Filters, alias_hash, content_hash, sign
 from rag.types import Page
 from tests.contracts.conftest import Store
 from tests.store.support import DIMENSION, MODEL, Draft, draft

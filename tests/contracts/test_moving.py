@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.moving import Move, drop_unused_chunks
-from rag.store.qdrant.records import chunks_collections
-from rag.store.qdrant.registry import check_present
+from rag.store.qdrant.records import check_present, chunks_collections
 from tests.contracts.conftest import Store
 from tests.store.support import DIMENSION, MODEL, draft
 from tests.store.test_moving import OTHER, Encoder, nearest

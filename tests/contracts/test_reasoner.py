@@ -10,7 +10,7 @@ import pytest
 
 from rag.checking.citations import check
 from rag.config import load_settings
-from rag.graphs.answer.graph import read_decision, retrieve_tool
+from rag.graphs.answer import read_decision, retrieve_tool
 from rag.graphs.modes import MODES
 from rag.models.chat import build_chat_model
 from rag.reasoning import RESET, Reasoner

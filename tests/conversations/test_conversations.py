@@ -28,9 +28,8 @@ from rag.conversations.conversations import (
 )
 from rag.errors import RagError, StoreError
 from rag.graphs.modes import MODES
-from rag.reasoning.history import find_earlier_questions
-from rag.runs.options import Question, RunOptions
-from rag.runs.run import Run
+from rag.reasoning.questions import find_earlier_questions
+from rag.runs.run import Question, Run, RunOptions
 from rag.runs.runs import Runs
 from rag.store.sql.database import Database
 from rag.store.values import Filters

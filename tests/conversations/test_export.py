@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from rag.conversations.conversations import TurnView
 from rag.conversations.export import export, file_name
 from rag.errors import RagError
-from rag.runs.serialization import answer_from_json
+from rag.runs.run import answer_from_json
 from rag.store.sql.conversation_table import Conversation
 from rag.types import Answer, Citation, Notice, Statement, ToolUse
 from tests.support.odd_addresses import ODD_ADDRESSES

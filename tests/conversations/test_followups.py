@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rag.conversations.followups import from_headings, suggest_questions
+from rag.conversations.conversations import from_headings, suggest_questions
 from rag.reasoning.chat import ChatReasoner
 from rag.types import Answer, Citation, Passage
 from tests.conversations.test_conversations import FIRST, Talk

@@ -15,13 +15,12 @@ from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Conversations, TurnRequest
 from rag.graphs.modes import MODES
 from rag.ingest.chunking import get_chunker
-from rag.ingest.loader import LoadedPage
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.sources import web_source
-from rag.models.sparse import SparseEncoder
+from rag.ingest.sources import LoadedPage, web_source
+from rag.models.embedding import SparseEncoder
 from rag.reading.parser import Parser
 from rag.retrieval.retriever import Retriever
-from rag.runs.options import Question
+from rag.runs.run import Question
 from rag.runs.runs import Runs
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import open_library

@@ -19,8 +19,7 @@ from typing_extensions import TypedDict
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Conversations, TurnHandle, TurnRequest, TurnView
 from rag.errors import RagError
-from rag.runs.options import Question, RunOptions
-from rag.runs.run import Mode, PreparedGraph, Run, build_answer
+from rag.runs.run import Mode, PreparedGraph, Question, Run, RunOptions, build_answer
 from rag.runs.runs import Runs
 from rag.store.sql.conversation_table import Change
 from rag.store.sql.database import Database

@@ -80,8 +80,8 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """Yield the settings of a library of the towns."""
     base = tmp_path_factory.mktemp("evaluation")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: builtin_model())
-        patched.setattr("rag.app.models.Models.reader", None)  # the reader takes most of the time, and isn't tested
+        patched.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: builtin_model())
+        patched.setattr("rag.app.libraries.Models.reader", None)  # the reader takes most of the time, and isn't tested
         (base / "pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages()))
         (base / "set.jsonl").write_text("".join(json.dumps(row_of(case)) + "\n" for case in town_cases()))
         assert main(["--data-dir", str(base / "data"), "import", str(base / "pages.jsonl")]) == 0

@@ -16,7 +16,7 @@ from rag.config import Settings, load_settings
 from rag.errors import RagError
 from rag.evaluation.cases import Setting
 from rag.locales import say
-from rag.runs.options import Question
+from rag.runs.run import Question
 from tests.evaluation.test_app import pages, town_cases
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
@@ -28,7 +28,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """Yield the settings of a library of the towns without a chat model."""
     base = tmp_path_factory.mktemp("keys")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
+        patched.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: HashedBuiltin())
         (base / "pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages()))
         assert main(["--data-dir", str(base / "data"), "import", str(base / "pages.jsonl")]) == 0
         yield load_settings(None, rag_data_dir=base / "data", qdrant_url="", llm_model="", llm_base_url="")

@@ -14,7 +14,7 @@ from rag.errors import ModelError, RagError
 from rag.evaluation.cases import CLASSIC, Setting, grid
 from rag.evaluation.runs import EvaluationRuns, RunView
 from rag.locales import say
-from rag.runs.options import Question
+from rag.runs.run import Question
 from rag.store.sql.database import Database
 from rag.types import Answer, Notice
 from tests.support.evaluating import SETTINGS, RuleBasedApp, make_cases

@@ -14,8 +14,9 @@ from rag.errors import RagError
 from rag.evaluation.cases import Case, Evidence
 from rag.evaluation.sets import Sets, anchor
 from rag.locales import say
-from rag.store.sql.database import Database, SqliteFile
+from rag.store.sql.database import Database
 from rag.store.sql.evaluation_table import BATCH_SIZE
+from rag.store.sql.table import SqliteFile
 
 PAGE = "https://a.example/"
 TEXT = "The ferry left at six. The harbour bridge was opened to traffic in the spring of 1932. It carries eight lanes."

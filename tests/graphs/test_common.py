@@ -13,8 +13,8 @@ import pytest
 from rag.background import STREAM_PACER
 from rag.graphs.common import collect
 from rag.reasoning import RESET
-from rag.reasoning.history import MemoryKind
-from rag.runs.options import RunOptions
+from rag.reasoning.questions import MemoryKind
+from rag.runs.run import RunOptions
 from tests.conversations.test_conversations import Talk
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Reply, Request

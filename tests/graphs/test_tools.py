@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from rag.config import load_settings
-from rag.conversations.followups import suggest_questions
+from rag.conversations.conversations import suggest_questions
 from rag.graphs.modes import MODES
 from rag.locales import say
 from rag.models import chat as chat_models
 from rag.reasoning.chat import ChatReasoner
-from rag.runs.options import Question, RunOptions
+from rag.runs.run import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.tools import describe_use
 from rag.types import Answer, Notice, Page, Passage

@@ -15,7 +15,7 @@ from tests.support.page_server import PageServer, Reply, generated_page
 
 @pytest.fixture(autouse=True)
 def fast_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag.ingest.readahead._DELAYS", (0.01, 0.02))
+    monkeypatch.setattr("rag.ingest.sources._DELAYS", (0.01, 0.02))
 
 
 def test_each_source_has_one_row(ingestor: Ingestor, page_server: PageServer) -> None:

@@ -19,13 +19,12 @@ from rag.ingest.duplicates import (
     independent_groups,
     twin_addresses,
 )
-from rag.ingest.loader import LoadedPage
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.sources import Source, file_sources, record_sources, web_source
+from rag.ingest.sources import LoadedPage, Source, file_sources, record_sources, web_source
 from rag.store.qdrant.library import Library, open_library
 from rag.store.values import NewChunks
 from rag.types import Decision, IngestResult, Page
-from rag.web.url_key import url_hash, url_key
+from rag.web.urls import url_hash, url_key
 from tests.ingest.jobs.conftest import records
 from tests.store.test_duplicates import english
 from tests.support.page_server import PageServer

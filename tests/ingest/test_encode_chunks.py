@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from rag.errors import ModelError
 from rag.ingest.batch import ingest_all
-from rag.ingest.loader import LoadedPage
 from rag.ingest.pipeline import ChunkEncoder, Ingestor
-from rag.ingest.sources import Source, web_source
-from rag.models.sparse import SparseEncoder
+from rag.ingest.sources import LoadedPage, Source, web_source
+from rag.models.embedding import SparseEncoder
 from rag.store.values import NewChunks
 from rag.types import Chunk, SparseVector
 from tests.support.hashed_model import HashedModel

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.ingest.paste import find_urls
+from rag.ingest.sources import find_urls
 
 A, B = "https://a.example/x", "https://b.example/y?q=1"
 

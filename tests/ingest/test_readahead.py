@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag.errors import FetchError, IngestError, RagError, StoreError
-from rag.ingest.readahead import MAX_DELAY, FairQueue, Limits, ReadAhead, delay_before
+from rag.ingest.sources import MAX_DELAY, FairQueue, Limits, ReadAhead, delay_before
 from rag.types import because
 
 

@@ -9,13 +9,12 @@ import pytest
 
 from rag.errors import FetchError, IngestError
 from rag.ingest.diff import page_diff
-from rag.ingest.pipeline import Ingestor
-from rag.ingest.results import GONE_AFTER, find_repeats, mark_missing
+from rag.ingest.pipeline import GONE_AFTER, Ingestor, find_repeats, mark_missing
 from rag.ingest.sources import file_sources, web_source
 from rag.locales import say
 from rag.reading.parser import READING_VERSION
 from rag.types import Decision, IngestResult, Notice, Page, because
-from rag.web.url_key import url_hash
+from rag.web.urls import url_hash
 from tests.ingest.test_duplicates import html
 from tests.store.test_duplicates import english
 from tests.support.hashed_model import HashedModel

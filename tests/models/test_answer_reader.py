@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
-from rag.models import e5
-from rag.models.answer_reader import MAX_TOKENS, MAX_WINDOWS, WEIGHTS, AnswerReader, Line, TokenizedLines
+from rag.models import model_files
+from rag.models.cross_encoders import MAX_TOKENS, MAX_WINDOWS, WEIGHTS, AnswerReader, Line, TokenizedLines
 from rag.models.model_files import BUILTIN, find_model
-from rag.models.tokens import Tokens
-from rag.models.transformer import read_bert
+from rag.models.transformer import Tokens, read_bert
 
-pytestmark = pytest.mark.skipif(e5.find_source() is None, reason="the built-in model has no wheel for this platform")
+pytestmark = pytest.mark.skipif(
+    model_files.find_e5_package() is None, reason="the built-in model has no wheel for this platform"
+)
 
 
 @pytest.fixture(scope="module")

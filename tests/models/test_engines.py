@@ -10,8 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from rag.models.engines import CallBatcher, Rows, choose
-from rag.models.tokens import Batch, pad_rows
+from rag.models.transformer import Batch, CallBatcher, Rows, choose, pad_rows
 
 SAMPLE = pad_rows([[1, 2, 3]], 0, 8)
 EXACT: Rows = np.array([[1.0, 0.0]], dtype=np.float32)

@@ -15,7 +15,7 @@ from rag.errors import ModelError
 from rag.locales import say
 from rag.models import http_clients
 from rag.models.chat import build_chat_model, check_chat_model
-from rag.runs.options import Question
+from rag.runs.run import Question
 from rag.types import Notice
 from tests.support.chat_server import ChatServer
 from tests.test_cli import PAGES, lines, main

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.models.sparse import SparseEncoder, fold
+from rag.models.embedding import SparseEncoder, fold
 
 SPARSE = SparseEncoder()
 

@@ -17,10 +17,9 @@ from rag.config import load_settings
 from rag.errors import ModelError
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
-from rag.models.embedding import load_embedding_model
+from rag.models.embedding import FIRST_LEARNED_ID, LexicalHead, SparseEncoder, lexical_head, load_embedding_model
 from rag.models.model_files import HEAD, LEXICAL
-from rag.models.sparse import FIRST_LEARNED_ID, LexicalHead, SparseEncoder, lexical_head
-from rag.retrieval.engine import learned_query
+from rag.retrieval.strategies import learned_query
 from rag.types import SparseVector
 from tests.support.tiny_model import build_tiny_model
 

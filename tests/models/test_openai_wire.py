@@ -97,6 +97,6 @@ def test_a_failure_that_passes_is_waited_out() -> None:
 
 
 def _tool() -> Any:
-    from rag.graphs.answer.graph import retrieve_tool
+    from rag.graphs.answer import retrieve_tool
 
     return retrieve_tool()

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from rag.models import e5
+from rag.models import model_files
 from rag.models.embedding import FlagEncoder
 from rag.models.model_files import MINILM, family_of, find_model, load_flag_model
 from rag.models.transformer import read_bert
@@ -22,7 +22,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("name", [e5.NAME, MINILM])
+@pytest.mark.parametrize("name", [model_files.E5, MINILM])
 def test_tokens_and_vectors_are_those_of_the_loaded_model(name: str) -> None:
     found = find_model(name)
     family = family_of(found.origin, found.folder)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rag.models.reply_text import answer_text, drop_reasoning
+from rag.models.servers import answer_text, drop_reasoning
 
 ANSWER = "The mill at Orrin was built in 1790 [1]."
 THOUGHT = "The user asks about a mill, so I look at passage 2."

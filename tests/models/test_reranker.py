@@ -15,8 +15,8 @@ import pytest
 
 from rag.errors import ModelError
 from rag.locales import say
-from rag.models import reranker as module
-from rag.models.reranker import LazyReranker, load_reranker
+from rag.models import cross_encoders as module
+from rag.models.cross_encoders import LazyReranker, load_reranker
 from tests.support.tiny_model import build_tiny_model, build_tiny_reranker
 
 QUESTION = "the river in the city"
@@ -148,7 +148,7 @@ def test_a_name_that_is_nowhere(name: str) -> None:
 def test_loading_is_silent_and_leaves_the_training_half_out(folder: Path) -> None:
     code = (
         "import sys; from rag.models.embedding import load_embedding_model\n"
-        "from rag.models.reranker import load_reranker\n"
+        "from rag.models.cross_encoders import load_reranker\n"
         "load_embedding_model('builtin').encode_passages(['one', 'two'])\n"
         f"load_reranker({str(folder)!r}).scores('the river', ['a city', 'a model'])\n"
         "wasteful = ('datasets', 'pandas', 'peft', 'sentence_transformers')\n"
@@ -163,7 +163,7 @@ def test_loading_is_silent_and_leaves_the_training_half_out(folder: Path) -> Non
 def test_a_hub_out_of_reach_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     code = (
         "from rag.errors import ModelError\n"
-        "from rag.models.reranker import load_reranker\n"
+        "from rag.models.cross_encoders import load_reranker\n"
         "try: load_reranker('BAAI/bge-reranker-v2-m3')\n"
         "except ModelError as error: print(error.code)"
     )

@@ -23,7 +23,7 @@ from rag.models.servers import (
     with_sampling,
 )
 from rag.reasoning.chat import ChatReasoner
-from rag.runs.options import RunOptions
+from rag.runs.run import RunOptions
 from tests.support.answering import BRIDGE, passage
 from tests.support.chat_server import ChatServer, Reply
 from tests.support.fake_model import QueueModel

@@ -14,7 +14,7 @@ import pytest
 
 from rag.errors import ModelError
 from rag.models.service import _MAX_ATTEMPTS, _PROBE_SECONDS, Service, ServiceEncoder, is_same
-from rag.models.tokens import hash_characters
+from rag.models.transformer import hash_characters
 from tests.support.model_server import ModelServer, Shape, hash_texts
 
 TEXTS = [f"the bridge number {number} of the town" for number in range(150)]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.models.sparse import SparseEncoder, index_sentences, pack_sentences, unpack_sentences
+from rag.models.embedding import SparseEncoder, index_sentences, pack_sentences, unpack_sentences
 from rag.text import sentence_spans
 from rag.types import SparseVector
 

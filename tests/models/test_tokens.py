@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from rag.models.model_files import BUILTIN, find_model
-from rag.models.tokens import Tokens, group_by_length, pad_rows, usable_positions
-from rag.models.transformer import read_bert
+from rag.models.transformer import Tokens, group_by_length, pad_rows, read_bert, usable_positions
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from rag.models import transformer as module
-from rag.models.engines import Embedders, Scorers, sigmoid
-from rag.models.tokens import Batch, pad_rows
-from rag.models.transformer import EncoderPass, Linear, can_run
+from rag.models.transformer import Batch, Embedders, EncoderPass, Linear, Scorers, can_run, pad_rows, sigmoid
 
 SHAPE = {
     "vocab_size": 90,

@@ -9,11 +9,11 @@ from langchain_core.messages import AIMessageChunk
 
 from rag.errors import ModelError
 from rag.locales import say
-from rag.models.usage import CallBudget, Meter, Prices, sum_usages
 from rag.reasoning.chat import ChatReasoner
-from rag.runs.options import Question, RunOptions
+from rag.runs.run import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.text import estimate_tokens
+from rag.tracing import CallBudget, Meter, Prices, sum_usages
 from rag.types import Answer, RunMode, Usage
 from tests.support.answering import FakeRetriever, ScriptedReasoner, nodes_of
 from tests.support.chat_rules import rules

@@ -13,7 +13,7 @@ import pytest
 
 from rag.errors import ModelError
 from rag.locales import say
-from rag.models.verifier import LazySupportModel, Pair, Support, load_support_model
+from rag.models.cross_encoders import LazySupportModel, Pair, Support, load_support_model
 from tests.support.tiny_model import LESSONS, build_tiny_model, build_tiny_reranker, build_tiny_verifier
 
 NLI = ("entailment", "neutral", "contradiction")

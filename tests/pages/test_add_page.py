@@ -4,14 +4,14 @@ import pytest
 import streamlit as st
 
 from rag.errors import StoreError, WebSearchError
-from rag.ingest.paste import find_urls
+from rag.ingest.sources import find_urls
 from rag.locales import label, say
 from rag.types import Decision, IngestResult, IngestStatus, Notice
 from rag.ui.chat.filters import chips_of
 from rag.ui.imports.jobs import PAGE
 from rag.ui.kit.session import Scope
 from rag.web.search import WebHit
-from rag.web.url_key import url_hash
+from rag.web.urls import url_hash
 from tests.pages.conftest import Open, page_file, words
 from tests.support.fake_app import STAGES, FakeApp
 

@@ -10,7 +10,7 @@ from rag.types import Notice, ToolUse, Usage
 from rag.ui.kit.parts import duration
 from rag.ui.kit.session import Choices, Scope
 from rag.ui.kit.sources import anchor_of
-from rag.web.url_key import url_hash
+from rag.web.urls import url_hash
 from tests.pages.conftest import ROOT, Open, words
 from tests.support.fake_app import FakeApp, FakeChats
 from tests.support.lighthouse import CHINESE_QUOTES, ENGLISH_QUOTES, make_citation

@@ -5,12 +5,11 @@ from datetime import UTC, datetime
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rag.dates import now
 from rag.locales import label
 from rag.models.model_files import MINILM_STORED
 from rag.retrieval.page_map import MIN_PAGES, PageMap
-from rag.store.qdrant.records import LIBRARIES, LibraryInfo, library_id, library_payload
-from rag.store.qdrant.registry import ensure_registry, register
+from rag.store.qdrant.records import LIBRARIES, LibraryInfo, ensure_registry, library_id, library_payload, register
+from rag.store.values import now
 from rag.types import Page, PageVersion
 from tests.pages.conftest import Open, words
 from tests.support.fake_app import FakeApp

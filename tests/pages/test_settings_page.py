@@ -4,14 +4,14 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rag.app.models import Reranking
+from rag.app.libraries import Reranking
 from rag.config import load_settings
 from rag.errors import RagError
 from rag.evaluation.statistics import PAIRED_ROUNDS, bootstrap_weights, mean, paired_difference
 from rag.locales import label
 from rag.models.model_files import builtin_model
 from rag.prompts.texts import PromptTexts
-from rag.runs.options import Question
+from rag.runs.run import Question
 from rag.ui.kit import session
 from tests.pages.conftest import Open, page_file, words
 from tests.pages.test_shell import ANN, BOB, admit

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from rag.quantities.numerals import DIGITS, ENGLISH, parse_chinese, parse_digits, parse_english
+from rag.quantities.values import DIGITS, ENGLISH, parse_chinese, parse_digits, parse_english
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from rag.quantities.units import Measure, find_compound_unit, find_measures, load_currencies
+from rag.quantities.values import Measure, find_compound_unit, find_measures, load_currencies
 
 
 @pytest.mark.parametrize(

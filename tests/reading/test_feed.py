@@ -6,7 +6,7 @@ import pytest
 
 from rag.reading.links import feed_task, parse_feed
 from rag.reading.parser import Parser
-from rag.web.site_scope import FoundPage
+from rag.web.urls import FoundPage
 
 URL = "https://example.com/blog/feed.xml"
 RSS = """<?xml version="1.0" encoding="UTF-8"?><rss version="2.0"><channel><title>News</title><link>/</link>

@@ -11,13 +11,13 @@ import pytest
 from PIL import Image
 
 from rag.errors import IngestError
-from rag.reading.ocr import decode_image, is_installed
-from rag.reading.parser import ExtractedDocument, Parser
+from rag.reading.ocr import decode_image
+from rag.reading.parser import ExtractedDocument, Parser, is_ocr_installed
 from rag.web.media import PDF, PICTURE, media_type
 from tests.support.hostile import stream
 from tests.support.pdf_files import lines, make_pdf, rows, rules
 
-pytestmark = pytest.mark.skipif(not is_installed(), reason="text recognition is not installed: make install-ocr")
+pytestmark = pytest.mark.skipif(not is_ocr_installed(), reason="text recognition is not installed: make install-ocr")
 
 LEFT = (
     "The keeper of the light writes",

@@ -13,7 +13,7 @@ from langchain_core.exceptions import ModelInvalidRequestError
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from rag.errors import ModelError
-from rag.graphs.answer.graph import retrieve_tool
+from rag.graphs.answer import retrieve_tool
 from rag.prompts import requests
 from rag.reasoning import RESET
 from rag.reasoning.chat import ChatReasoner, Grades

@@ -12,7 +12,7 @@ from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan, Way, choose_plan, fitting_share, group_passages, parse_score
 from rag.reasoning.extractive import distil
-from rag.runs.options import Question, RunOptions
+from rag.runs.run import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.types import Answer, Passage
 from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, passage

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from rag.app import make_expander
 from rag.errors import ModelError
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import SHIPPED
-from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.expander import ChatExpander, FeedbackExpander, make_expander, split_question
-from rag.reasoning.extractive import ExtractiveReasoner
+from rag.reasoning.chat import ChatExpander, ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner, FeedbackExpander, split_question
 from tests.support.answering import BRIDGE, VOLCANO, ScriptedReasoner, passage
 from tests.support.fake_model import QueueModel
 from tests.support.quoting import make_quoter

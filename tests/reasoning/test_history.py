@@ -9,10 +9,10 @@ import pytest
 from rag.checking.verifier import Claim
 from rag.errors import ModelError
 from rag.graphs.modes import MODES
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan
-from rag.reasoning.history import (
+from rag.reasoning.questions import (
     HISTORY_TOKENS,
     Memory,
     answer_from_conversation,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rag.locales import say
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SparseEncoder
 from rag.reasoning.hops import CandidateName, RulePlanner, interleave
 from rag.types import Passage
 from tests.support.answering import passage

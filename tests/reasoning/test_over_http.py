@@ -15,9 +15,8 @@ from rag.locales import say
 from rag.models import chat as chat_models
 from rag.prompts.texts import SHIPPED, PromptTexts
 from rag.reasoning.chat import ChatReasoner
-from rag.runs.options import Question
+from rag.runs.run import Question, answer_from_json, to_json
 from rag.runs.runs import Runs
-from rag.runs.serialization import answer_from_json, to_json
 from rag.types import RunMode
 from tests.support.answering import TEA, FakeRetriever, ask, nodes_of, passage
 from tests.support.chat_rules import rules

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.reasoning.quotable import MAX_COMMANDS, as_code, as_prose, quotables
+from rag.reasoning.extractive import MAX_COMMANDS, as_code, as_prose, quotables
 
 
 def written(text: str) -> list[tuple[str, ...]]:

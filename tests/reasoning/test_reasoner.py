@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rag.errors import ModelError
-from rag.models.usage import CallBudget
+from rag.tracing import CallBudget
 
 
 def test_a_budget_counts_and_ends() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.reasoning.replies import drop_intro, one_line, prose, reply_lines, reply_text
+from rag.reasoning.chat import drop_intro, one_line, prose, reply_lines, reply_text
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from rag.models.reply_text import drop_reasoning
+from rag.models.servers import drop_reasoning
 from rag.reasoning import RESET
-from rag.reasoning.replies import ShownText, join_halves
+from rag.reasoning.chat import ShownText, join_halves
 
 SIGN = "NOT_IN_PAGES"
 

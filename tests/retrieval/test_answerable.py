@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag.models.sparse import SparseEncoder
-from rag.retrieval.answerable import (
+from rag.models.embedding import SparseEncoder
+from rag.retrieval.context import (
     CAVEAT_THRESHOLD,
     FEATURES,
     IMPROBABLE,

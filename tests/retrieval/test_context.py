@@ -6,7 +6,7 @@ import pytest
 
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source
-from rag.models.sparse import SparseEncoder, unpack_sentences
+from rag.models.embedding import SparseEncoder, unpack_sentences
 from rag.retrieval import context as context_module
 from rag.retrieval.context import Context, assemble, expand_hits, expand_to_parents
 from rag.retrieval.retriever import Retriever

@@ -3,8 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag.models.sparse import SparseEncoder
-from rag.retrieval.engine import HALF_WEIGHT_TERMS, MAX_TURNS, dense_query, fuse_by_score, sparse_query, term_weights
+from rag.models.embedding import SparseEncoder
+from rag.retrieval.strategies import (
+    HALF_WEIGHT_TERMS,
+    MAX_TURNS,
+    dense_query,
+    fuse_by_score,
+    sparse_query,
+    term_weights,
+)
 from tests.support.hashed_model import HashedModel
 
 SPARSE = SparseEncoder()

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SparseEncoder
 from rag.retrieval.retriever import EnsembleRetriever, LibraryGroup, Retriever
 from rag.store.qdrant.library import Library
 from rag.types import Candidate, Passage, Retrieval

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SparseEncoder
 from rag.retrieval.page_names import find_named
 from rag.types import Passage
 from tests.retrieval.test_context import piece

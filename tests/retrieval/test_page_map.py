@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SparseEncoder
 from rag.retrieval.page_map import MIN_PAGES, PageMap, map_pages
 from tests.support.lighthouse import make_page
 

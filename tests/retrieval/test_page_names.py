@@ -6,7 +6,7 @@ import pytest
 
 from rag.retrieval.page_names import find_named_pages
 from rag.types import Page
-from rag.web.url_key import url_hash
+from rag.web.urls import url_hash
 
 
 def page(title: str, url: str) -> Page:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from rag.retrieval.page_reader import PageReader
+from rag.retrieval.retriever import PageReader
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import open_library
 from rag.store.sql.database import Database

@@ -6,8 +6,8 @@ import pytest
 
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source
-from rag.models.sparse import SparseEncoder
-from rag.retrieval.answerable import CAVEAT_THRESHOLD
+from rag.models.embedding import SparseEncoder
+from rag.retrieval.context import CAVEAT_THRESHOLD
 from rag.retrieval.langchain import ModelEmbeddings
 from rag.retrieval.retriever import Retriever
 from rag.retrieval.strategies import STRATEGIES

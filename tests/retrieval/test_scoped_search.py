@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from rag.retrieval.scoped_search import ScopedSearch, may_name_scope, read_scope, site_filters
+from rag.retrieval.retriever import ScopedSearch, may_name_scope, read_scope, site_filters
 from rag.store.values import Filters
 from rag.types import Page, Passage, Retrieval
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rag.models.sparse import SparseEncoder, index_sentences, pack_sentences
+from rag.models.embedding import SparseEncoder, index_sentences, pack_sentences
 from rag.retrieval import context
 from rag.retrieval.context import SHORT, choose_spans
 from rag.types import Passage

@@ -12,17 +12,19 @@ import pytest
 
 from rag.errors import ModelError
 from rag.routing import router
-from rag.routing.classifier import (
+from rag.routing.router import (
     ROUTES,
     TRAINING,
     Message,
     Route,
+    Router,
     digest,
     read_message,
+    read_options,
     route_probabilities,
+    strip_save_request,
     training_digest,
 )
-from rag.routing.router import Router, read_options, strip_save_request
 
 HERE = Path(__file__).parent
 TODAY = date(2026, 11, 23)

@@ -16,8 +16,7 @@ from typing_extensions import TypedDict
 
 from rag.background import BACKGROUND
 from rag.conversations.checkpoints import Checkpoints
-from rag.runs.options import Question, RunOptions
-from rag.runs.run import Mode, PreparedGraph, Run, build_answer
+from rag.runs.run import Mode, PreparedGraph, Question, Run, RunOptions, build_answer
 from rag.runs.runs import Runs
 from rag.types import Answer, Event, Notice
 from tests.support.answering import FakeRetriever, ScriptedReasoner

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rag.config import load_settings
-from rag.models.usage import Prices
-from rag.runs.options import Question, RunOptions
+from rag.runs.run import Question, RunOptions
+from rag.tracing import Prices
 
 
 def test_what_was_chosen_goes_before_the_settings() -> None:

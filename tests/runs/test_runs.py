@@ -12,8 +12,7 @@ import pytest
 
 from rag.errors import RagError
 from rag.graphs.modes import MODES
-from rag.runs.options import Question
-from rag.runs.run import Hooks, PassageCache
+from rag.runs.run import Hooks, PassageCache, Question
 from rag.runs.runs import Runs
 from rag.types import Answer, Passage
 from tests.support.answering import FakeRetriever, ScriptedReasoner, ask, nodes_of, passage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 
-from rag.runs.serialization import answer_from_json, compress_searches, decompress_searches, to_json
+from rag.runs.run import answer_from_json, compress_searches, decompress_searches, to_json
 from rag.types import Answer, Candidate, Citation, Notice, Retrieval, Statement, Step, Usage
 from tests.support.answering import passage
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rag.store.qdrant.edge.client import EdgeClient
-from rag.store.qdrant.edge.folder import copy_folder
+from rag.store.qdrant.edge.shard import copy_folder
 from rag.store.qdrant.library import Library
 from rag.store.sql.database import Database
 from tests.store.support import open_edge

@@ -15,7 +15,7 @@ from langchain_qdrant import SparseEmbeddings
 from langchain_qdrant.sparse_embeddings import SparseVector as LangChainSparseVector
 from numpy.typing import NDArray
 
-from rag.models.sparse import SparseEncoder, index_sentences, pack_sentences
+from rag.models.embedding import SparseEncoder, index_sentences, pack_sentences
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.sql.conversation_table import ConversationTable

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rag.store.duplicates import BANDS, Signature, jaccard_similarity, sign, similarity
 from rag.store.qdrant.library import Library
+from rag.store.values import BANDS, Signature, jaccard_similarity, sign, similarity
 from tests.store.support import draft
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

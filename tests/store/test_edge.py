@@ -20,8 +20,7 @@ from qdrant_client.client_base import QdrantBase
 
 from rag.errors import StoreBusyError, StoreError
 from rag.store.qdrant.edge.client import BATCH, EdgeBackend, EdgeClient
-from rag.store.qdrant.edge.folder import _is_cached, copy_file, read_ahead
-from rag.store.qdrant.edge.shard import Shard
+from rag.store.qdrant.edge.shard import Shard, _is_cached, copy_file, read_ahead
 from rag.store.qdrant.library import Library
 from tests.store.support import draft, open_edge, point_id
 
@@ -352,7 +351,7 @@ def test_reading_ahead_skips_unneeded_and_unreadable_files(tmp_path: Path, monke
     read_ahead(tmp_path, payloads=False)
     assert sorted(opened) == ["dangling", "links.bin"]
     opened.clear()
-    monkeypatch.setattr("rag.store.qdrant.edge.folder._MAX_READ_AHEAD", 1_000_000)
+    monkeypatch.setattr("rag.store.qdrant.edge.shard._MAX_READ_AHEAD", 1_000_000)
     read_ahead(tmp_path, payloads=True)
     assert sorted(opened) == ["dangling", "links.bin"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from rag.store.qdrant.commit import MAX_VERSIONS
 from rag.store.qdrant.library import Library
-from rag.store.qdrant.versions import MAX_VERSIONS
 from tests.store.support import draft, open_edge
 from tests.support.forked_process import start_process
 

@@ -12,14 +12,12 @@ import pytest
 from qdrant_client import models
 
 from rag.errors import ModelMismatchError, StoreError
-from rag.store.duplicates import alias_hash, merge_aliases
 from rag.store.qdrant.commit import _supersedes
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
-from rag.store.qdrant.records import PageRecord, page_id
-from rag.store.qdrant.registry import library_info, list_libraries
+from rag.store.qdrant.records import PageRecord, library_info, list_libraries, page_id
 from rag.store.values import Draft as StoredDraft
-from rag.store.values import NewChunks, content_hash
+from rag.store.values import NewChunks, alias_hash, content_hash, merge_aliases
 from rag.types import Page, SparseVector
 from tests.store.support import DIMENSION, MODEL, draft, open_edge
 

@@ -15,8 +15,7 @@ from rag.errors import LibraryMovedError, StoreError
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.moving import Encoded, Move, drop_unused_chunks
-from rag.store.qdrant.records import chunks_collections
-from rag.store.qdrant.registry import check_present
+from rag.store.qdrant.records import check_present, chunks_collections
 from rag.types import Passage
 from tests.store.support import DIMENSION, MODEL, HashEmbeddings, draft, open_edge
 from tests.support.forked_process import start_process

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from qdrant_client import QdrantClient
 
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SparseEncoder
 from rag.retrieval.retriever import Retriever
 from rag.retrieval.strategies import STRATEGIES
 from rag.store.qdrant import commit as commit_module

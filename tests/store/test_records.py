@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 
-from rag.store.duplicates import alias_hash
 from rag.store.qdrant.records import _SPACE, chunk_id, library_id, page_id, version_id
-from rag.web.url_key import url_hash
+from rag.store.values import alias_hash
+from rag.web.urls import url_hash
 
 
 def test_ids_are_uuid5() -> None:

@@ -8,15 +8,20 @@ import pytest
 from qdrant_client import QdrantClient
 
 from rag.errors import StoreError
-from rag.store.qdrant import registry
+from rag.store.qdrant import records
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import open_library
-from rag.store.qdrant.records import FORMAT, LIBRARIES, RESTORE_PERIOD, LibraryInfo, library_from, library_id
-from rag.store.qdrant.registry import (
+from rag.store.qdrant.records import (
+    FORMAT,
+    LIBRARIES,
+    RESTORE_PERIOD,
+    LibraryInfo,
     check_present,
     check_title,
     create_library,
     free_name,
+    library_from,
+    library_id,
     library_info,
     library_infos,
     list_libraries,
@@ -140,7 +145,7 @@ def test_nothing_is_made_of_a_name_that_is_only_asked_for(client: QdrantClient) 
 
 
 def test_there_are_so_many_and_no_more(client: QdrantClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "MAX_LIBRARIES", 2)
+    monkeypatch.setattr(records, "MAX_LIBRARIES", 2)
     made(client, "a")
     made(client, "b")
     before = client.get_collections()

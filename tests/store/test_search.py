@@ -123,7 +123,7 @@ def test_hits_of_a_generation_that_is_not_current_are_passed_over(
     switch = library_locks(library.client, library.name).commit_lock
     if when == "by another process":
         change_record(library, stored.url_hash)
-        monkeypatch.setattr("rag.store.qdrant.search.is_shared", lambda client: True)
+        monkeypatch.setattr("rag.store.qdrant.library.is_shared", lambda client: True)
         library = open_library(library.client, library.name, library.embedding_model, library.dimension)
     elif when == "after a change failed":
         with pytest.raises(StoreError), switch:

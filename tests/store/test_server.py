@@ -12,8 +12,7 @@ from rag.locales import say
 from rag.store.qdrant.client import Server
 from rag.store.qdrant.health import inspect
 from rag.store.qdrant.library import open_library
-from rag.store.qdrant.records import page_id
-from rag.store.qdrant.registry import remove_library
+from rag.store.qdrant.records import page_id, remove_library
 from rag.store.values import Audit, wait_limit
 from tests.store.support import DIMENSION, MODEL, draft
 from tests.support.qdrant_server import QdrantServer

@@ -21,8 +21,7 @@ from rag.locales import say
 from rag.store.qdrant.archive import ArchiveReader, parse_page
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
-from rag.store.qdrant.records import LIBRARIES, library_id, page_id, pages_collection
-from rag.store.qdrant.registry import list_libraries
+from rag.store.qdrant.records import LIBRARIES, library_id, list_libraries, page_id, pages_collection
 from rag.store.qdrant.transfer import _read_info, export_library, import_library
 from rag.types import Page, SparseVector
 from tests.store.support import DIMENSION, MODEL, draft, open_edge

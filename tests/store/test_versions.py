@@ -10,8 +10,8 @@ import pytest
 from qdrant_client import models
 
 from rag.errors import StoreError
+from rag.store.qdrant.commit import MAX_VERSIONS
 from rag.store.qdrant.library import Library
-from rag.store.qdrant.versions import MAX_VERSIONS
 from tests.store.support import draft
 
 

@@ -13,8 +13,8 @@ from langchain_core.tools import BaseTool
 from rag.errors import RagError
 from rag.locales import say, sentences
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.history import make_call
-from rag.runs.options import Question
+from rag.reasoning.questions import make_call
+from rag.runs.run import Question
 from rag.runs.runs import Runs
 from rag.types import Answer, Event, Passage
 

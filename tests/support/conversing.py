@@ -12,7 +12,7 @@ from rag.conversations.conversations import Conversations, TurnRequest, TurnView
 from rag.graphs.modes import MODES
 from rag.models import chat as chat_models
 from rag.reasoning.chat import ChatReasoner
-from rag.runs.options import Question
+from rag.runs.run import Question
 from rag.runs.runs import Runs
 from rag.store.sql.database import Database
 from tests.support.answering import FakeRetriever

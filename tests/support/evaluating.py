@@ -16,7 +16,7 @@ from typing import Any
 from rag.evaluation.cases import Case, Setting
 from rag.evaluation.metrics import Judges
 from rag.evaluation.runs import EvaluationRuns
-from rag.runs.options import Question
+from rag.runs.run import Question
 from rag.store.sql.database import Database
 from rag.types import Answer, Event, Page
 

@@ -18,8 +18,7 @@ from qdrant_client import QdrantClient
 
 from rag.access import Person
 from rag.app.chat_models import ChatModels, ChatOptions
-from rag.app.libraries import Libraries
-from rag.app.models import Models, Reranking
+from rag.app.libraries import Libraries, Models, Reranking
 from rag.app.moves import LibraryMove
 from rag.app.overviews import Overview
 from rag.app.roles import Roles
@@ -32,8 +31,7 @@ from rag.errors import ModelError, RagError, StoreError
 from rag.ingest.schedule import ScheduleView
 from rag.retrieval.page_map import PageMap
 from rag.retrieval.retriever import LibraryGroup
-from rag.runs.options import Question
-from rag.runs.run import Hooks
+from rag.runs.run import Hooks, Question
 from rag.store.sql.database import Database
 from rag.store.sql.small_tables import Schedule
 from rag.text import is_chinese

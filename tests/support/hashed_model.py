@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.models import e5
-from rag.models.tokens import hash_characters
+from rag.models import model_files
+from rag.models.transformer import hash_characters
 from rag.text import is_chinese, terms
 
 
@@ -40,5 +40,5 @@ class HashedModel:
 class HashedBuiltin(HashedModel):
     """A hashed model with the built-in model's name and dimension."""
 
-    name = e5.NAME
+    name = model_files.E5
     dimension = 384

@@ -197,19 +197,19 @@ def digest(one: Stored) -> str:
 def _run(
     folder: Path, host: str, port: int, pages: int, url: str, location: Path | str, lease: float, sender: Connection
 ) -> None:
-    from rag.ingest import readahead
+    from rag.ingest import sources
     from rag.ingest.chunking import get_chunker
     from rag.ingest.discovery import Sites
     from rag.ingest.jobs import worker
     from rag.ingest.jobs.service import Jobs
     from rag.ingest.pipeline import Ingestor
-    from rag.models.sparse import SparseEncoder
+    from rag.models.embedding import SparseEncoder
     from rag.reading.parser import Parser
     from rag.store.sql import job_table
     from rag.web.connections import RateLimiter
     from rag.web.fetch import Fetcher
 
-    readahead._DELAYS = (0.05, 0.1)
+    sources._DELAYS = (0.05, 0.1)
     job_table.LEASE, worker.RENEW_SECONDS = lease, lease / 6  # type: ignore[misc]
     sender.send("begun")
     model, database = HashedModel(), Database(location)

@@ -40,7 +40,7 @@ from qdrant_client import models
 
 from rag.errors import StoreError
 from rag.store.qdrant.edge.client import EdgeBackend
-from rag.store.qdrant.edge.queries import to_filter
+from rag.store.qdrant.edge.translation import to_filter
 
 VERSION = "1.19.0"
 _ROOT = Path(__file__).resolve().parents[2]

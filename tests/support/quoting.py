@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from rag.models.embedding import EmbeddingModel, SentenceModel, load_embedding_model
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import EmbeddingModel, SentenceModel, SparseEncoder, load_embedding_model
 from rag.reasoning.extractive import ExtractiveReasoner
 
 

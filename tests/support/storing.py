@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rag.errors import RagError
 from rag.ingest.duplicates import StoreRequest
-from rag.ingest.loader import LoadedPage, OnStage
 from rag.ingest.pipeline import Ingestor
+from rag.ingest.sources import LoadedPage, OnStage
 from rag.types import Decision, IngestResult
 
 

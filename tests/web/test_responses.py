@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from rag.web.connections import CorruptError, TooLargeError, UnknownEncodingError, decode_body
 from rag.web.fetch import MAX_RETRY_AFTER, conditions, entity_tag, header, http_date, retry_after
-from rag.web.transport import CorruptError, TooLargeError, UnknownEncodingError, decode_body
 
 TEXT = b"hello world, hello world, hello"
 

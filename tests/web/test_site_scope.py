@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.web.site_scope import SiteScope, is_page_name, is_trap, page_address, same_site
+from rag.web.urls import SiteScope, is_page_name, is_trap, page_address, same_site
 
 START = "https://www.example.com/docs/guide.html"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.web import url_key as keys
-from rag.web.url_key import SENT_AS_IS, join_location, join_url, split_url, strip_tracking, url_hash, url_key
+from rag.web import urls as keys
+from rag.web.urls import SENT_AS_IS, join_location, join_url, split_url, strip_tracking, url_hash, url_key
 
 
 @pytest.mark.parametrize(

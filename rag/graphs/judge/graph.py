@@ -60,10 +60,8 @@ from rag.graphs.judge.tree import (
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.hops import interleave, select_fitting
 from rag.reasoning.judge import ChatJudge, Judgement, RuleJudge
-from rag.retrieval.answerable import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
-from rag.retrieval.context import is_touching
-from rag.runs.run import PreparedGraph, Run
-from rag.runs.serialization import end_update, passage_of, record, step_note
+from rag.retrieval.context import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD, is_touching
+from rag.runs.run import PreparedGraph, Run, end_update, passage_of, record, step_note
 from rag.store.sql.conversation_table import Change
 from rag.text import unique_terms
 from rag.tracing import span

@@ -36,11 +36,9 @@ from rag.graphs.research.state import ResearchContext, ResearchState, StepInput,
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.hops import interleave, select_fitting
 from rag.reasoning.research import ChatResearcher, Part, RuleResearcher
-from rag.retrieval.answerable import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
-from rag.retrieval.context import BUDGET, is_touching
-from rag.retrieval.scoped_search import LEDGER_LEG
-from rag.runs.run import PreparedGraph, Run
-from rag.runs.serialization import end_update, passage_of, record, step_note
+from rag.retrieval.context import BUDGET, CAVEAT_THRESHOLD, REFUSAL_THRESHOLD, is_touching
+from rag.retrieval.retriever import LEDGER_LEG
+from rag.runs.run import PreparedGraph, Run, end_update, passage_of, record, step_note
 from rag.types import Notice, Passage
 
 _SOUND: Final = frozenset({"research_complete", "research_plan_done"})

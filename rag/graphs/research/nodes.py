@@ -14,7 +14,6 @@ from typing import Any, Final
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
 
-from rag.dates import now
 from rag.errors import RagError
 from rag.graphs.common import (
     CALLS_RESERVED,
@@ -45,12 +44,13 @@ from rag.graphs.research.state import (
     step_passages,
 )
 from rag.locales import say
-from rag.reasoning.history import MAX_STANDALONE
+from rag.reasoning.questions import MAX_STANDALONE
 from rag.reasoning.research import Aspect, NextAction, Progress, Query, Reading, SubQuestion, Task, Tool
-from rag.retrieval.answerable import CAVEAT_THRESHOLD
-from rag.retrieval.scoped_search import LEDGER_LEG
-from rag.runs.serialization import NoticeRecord, record, step_note
+from rag.retrieval.context import CAVEAT_THRESHOLD
+from rag.retrieval.retriever import LEDGER_LEG
+from rag.runs.run import NoticeRecord, record, step_note
 from rag.store.sql.conversation_table import Change
+from rag.store.values import now
 from rag.text import question_language, unique_terms
 from rag.tracing import span
 from rag.types import Notice, Passage

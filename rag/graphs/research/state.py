@@ -16,12 +16,11 @@ from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
 from rag.graphs.common import ConversationState, blank_fields, merge_by_id, merge_values
-from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.research import AspectKind, ChatResearcher, RuleResearcher, SearchMethod, Tool
-from rag.runs.options import RunOptions
-from rag.runs.serialization import NoticeRecord, merge_readings, passage_of
+from rag.runs.run import NoticeRecord, RunOptions, merge_readings, passage_of
 from rag.store.sql.conversation_table import Change
+from rag.tracing import CallBudget
 from rag.types import Passage
 
 Status = Literal["open", "running", "done", "empty", "skipped", "failed"]

@@ -18,13 +18,11 @@ from typing_extensions import TypedDict
 
 from rag.checking.statements import is_statement
 from rag.dates import find_period
-from rag.ingest.chunking import MAXIMUM
+from rag.ingest.chunking import MAXIMUM, Unit, split_units
 from rag.ingest.diff import page_diff
-from rag.ingest.units import Unit, split_units
 from rag.locales import say
-from rag.patterns import lazy_regex
+from rag.reasoning.extractive import Quotable, quotables
 from rag.reasoning.questions import asks_for_newest
-from rag.reasoning.quotable import Quotable, quotables
 from rag.retrieval.page_names import (
     asks_for_all,
     find_addresses,
@@ -33,12 +31,12 @@ from rag.retrieval.page_names import (
     find_pages_with,
     topic_of,
 )
-from rag.retrieval.page_reader import PageReader
-from rag.runs.options import Question
+from rag.retrieval.retriever import PageReader
+from rag.runs.run import Question
 from rag.store.values import is_between
-from rag.text import escape_markdown, split_sentences, weigh
+from rag.text import escape_markdown, lazy_regex, split_sentences, weigh
 from rag.types import Notice, Page, Passage
-from rag.web.url_key import split_url
+from rag.web.urls import split_url
 
 ROUTE: Final = "what_changed"
 _DEFAULT_DAYS: Final = 7

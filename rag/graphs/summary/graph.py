@@ -46,17 +46,25 @@ from rag.graphs.summary.gathering import (
     missing_page,
     select_pages,
 )
-from rag.models.usage import CallBudget
-from rag.patterns import lazy_regex
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import count_tokens, fit, parse_notes
 from rag.retrieval.page_names import is_only_name
-from rag.retrieval.page_reader import PageReader
-from rag.runs.options import Question, RunOptions
-from rag.runs.run import PreparedGraph, Run
-from rag.runs.serialization import NoticeRecord, end_update, notice_of, passage_of, record, step_note
-from rag.text import question_language
+from rag.retrieval.retriever import PageReader
+from rag.runs.run import (
+    NoticeRecord,
+    PreparedGraph,
+    Question,
+    Run,
+    RunOptions,
+    end_update,
+    notice_of,
+    passage_of,
+    record,
+    step_note,
+)
+from rag.text import lazy_regex, question_language
+from rag.tracing import CallBudget
 from rag.types import CheckedBy, Notice, Passage
 
 _CALLS_RESERVED: Final = 5

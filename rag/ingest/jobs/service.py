@@ -12,12 +12,10 @@ from typing import Any
 
 from rag.errors import StoreError
 from rag.ingest.discovery import SiteKind, SitePlan
-from rag.ingest.jobs.run import JobSpeed
 from rag.ingest.jobs.steps import OpenIngestor, OpenSites, StepsFactory, make_cancellation, make_skip, new_items
-from rag.ingest.jobs.worker import RENEW_SECONDS, Worker
-from rag.ingest.readahead import Limits
-from rag.ingest.results import result
-from rag.ingest.sources import BOUNDS, RecordBounds, Source
+from rag.ingest.jobs.worker import RENEW_SECONDS, JobSpeed, Worker
+from rag.ingest.pipeline import result
+from rag.ingest.sources import BOUNDS, Limits, RecordBounds, Source
 from rag.process import Process
 from rag.reading.parser import READING_VERSION
 from rag.store.sql.database import Database
@@ -25,7 +23,7 @@ from rag.store.sql.job_table import Discovery, Job, JobItem, JobKind, NewItem
 from rag.store.sql.table import ALL
 from rag.text import to_plain_line
 from rag.types import Decision, IngestResult, Notice
-from rag.web.site_scope import MAX_DEPTH, MAX_PAGES
+from rag.web.urls import MAX_DEPTH, MAX_PAGES
 
 _ALWAYS_ALLOWED: frozenset[Decision] = frozenset(["retry", "skip"])
 

@@ -17,18 +17,25 @@ from typing import Any
 from rag.errors import IngestError, RagError, StoreError
 from rag.ingest.discovery import SitePlan, Sites, Walk
 from rag.ingest.duplicates import StoreRequest
-from rag.ingest.loader import LoadedPage
-from rag.ingest.pipeline import Ingestor, with_source_name
-from rag.ingest.results import UNANSWERED, existing_result, failure, find_repeats, is_answer, result, review_result
-from rag.ingest.sources import RecordBounds, Source, sources_in, web_source
+from rag.ingest.pipeline import (
+    UNANSWERED,
+    Ingestor,
+    existing_result,
+    failure,
+    find_repeats,
+    is_answer,
+    result,
+    review_result,
+    with_source_name,
+)
+from rag.ingest.sources import LoadedPage, RecordBounds, Source, sources_in, web_source
 from rag.reading.parser import READING_VERSION
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import ItemTable, Job, JobItem, NewItem
 from rag.text import to_plain_line
 from rag.types import IngestResult, Notice, Page
 from rag.web.guard import printable
-from rag.web.site_scope import FoundPage
-from rag.web.url_key import split_url, url_hash
+from rag.web.urls import FoundPage, split_url, url_hash
 
 log = logging.getLogger(__name__)
 OpenIngestor = Callable[[str], Ingestor]

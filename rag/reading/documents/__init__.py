@@ -15,7 +15,7 @@ from rag.reading.documents.pdf import read_pdf, read_picture
 from rag.reading.documents.pptx import read_pptx
 from rag.reading.documents.table import read_table, read_xlsx
 from rag.reading.extract import extract
-from rag.reading.layout.scans import RecognizedPages
+from rag.reading.layout.document import RecognizedPages
 from rag.reading.parser import ExtractedDocument
 from rag.web.media import (
     CSV,

@@ -13,7 +13,6 @@ from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
 from rag.errors import IngestError
-from rag.patterns import lazy_regex
 from rag.reading.documents.office import (
     PACKAGE_ERRORS,
     Block,
@@ -26,10 +25,11 @@ from rag.reading.documents.office import (
     read_meta,
     to_int,
 )
-from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
+from rag.reading.extraction.metadata import build_extracted
 from rag.reading.extraction.render import to_roman
 from rag.reading.parser import ExtractedDocument
+from rag.text import lazy_regex
 from rag.web.guard import printable
 
 if TYPE_CHECKING:

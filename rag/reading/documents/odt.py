@@ -9,8 +9,8 @@ from zipfile import ZipFile
 
 from rag.errors import IngestError
 from rag.reading.documents.office import PACKAGE_ERRORS, get_attr, get_tag, open_package, parse_xml, read_meta, to_int
-from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
+from rag.reading.extraction.metadata import build_extracted
 from rag.reading.parser import ExtractedDocument
 from rag.web.guard import printable
 

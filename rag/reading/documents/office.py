@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rag.errors import IngestError
-from rag.patterns import lazy_regex
+from rag.text import lazy_regex
 from rag.web.guard import printable
 
 MAX_UNPACKED = 40_000_000

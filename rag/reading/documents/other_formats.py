@@ -19,15 +19,13 @@ from urllib.parse import unquote
 from zipfile import ZipFile
 
 from rag.errors import IngestError
-from rag.patterns import lazy_regex
 from rag.reading.charset import decode
 from rag.reading.documents.office import PACKAGE_ERRORS, open_package, parse_xml, read_meta
-from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
-from rag.reading.extraction.clean import clean_line, clean_text, strip_link_targets
-from rag.reading.extraction.metadata import title_from_url
+from rag.reading.extraction.metadata import build_extracted, title_from_url
 from rag.reading.extraction.render import fence_code
 from rag.reading.parser import ExtractedDocument
+from rag.text import clean_line, clean_text, lazy_regex, strip_link_targets
 from rag.web.guard import printable
 from rag.web.media import EML, RTF, media_type
 

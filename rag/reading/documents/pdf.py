@@ -18,15 +18,37 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from rag.errors import IngestError
-from rag.patterns import lazy_regex
-from rag.reading.documents.properties import clean_author, clean_title, parse_day, too_long_error
-from rag.reading.extraction.metadata import site_from_url, title_from_url
-from rag.reading.layout.document import build_document, fold_heading, format_heading
-from rag.reading.layout.scans import RecognizedPages, add_scans, has_letters
-from rag.reading.layout.tables import Box, arrange_lines, find_grids
-from rag.reading.layout.words import RAISED_SHARE, Line, Word, append_raised, build_line, normalize_glyphs, rotate
+from rag.reading.extraction.metadata import (
+    clean_author,
+    clean_title,
+    parse_day,
+    site_from_url,
+    title_from_url,
+    too_long_error,
+)
+from rag.reading.layout.document import (
+    RecognizedPages,
+    add_scans,
+    build_document,
+    fold_heading,
+    format_heading,
+    has_letters,
+)
+from rag.reading.layout.tables import (
+    RAISED_SHARE,
+    Box,
+    Line,
+    Word,
+    append_raised,
+    arrange_lines,
+    build_line,
+    find_grids,
+    normalize_glyphs,
+    rotate,
+)
 from rag.reading.parser import ExtractedDocument
 from rag.reading.quality import find_mojibake
+from rag.text import lazy_regex
 from rag.web.guard import printable
 from rag.web.media import MAX_CHARACTERS
 

@@ -12,7 +12,6 @@ from html import escape
 from typing import Any
 
 from rag.errors import IngestError
-from rag.patterns import lazy_regex
 from rag.reading.documents.office import (
     PACKAGE_ERRORS,
     Block,
@@ -25,9 +24,10 @@ from rag.reading.documents.office import (
     to_int,
     unwrap,
 )
-from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
+from rag.reading.extraction.metadata import build_extracted
 from rag.reading.parser import ExtractedDocument
+from rag.text import lazy_regex
 from rag.web.guard import printable
 
 _FOOTER_ROLES = frozenset(["dt", "ftr", "sldNum"])

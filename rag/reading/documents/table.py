@@ -17,15 +17,13 @@ from statistics import median
 from typing import Any
 
 from rag.errors import IngestError
-from rag.patterns import lazy_regex
 from rag.reading.charset import decode
 from rag.reading.documents.office import PACKAGE_ERRORS, normalize_package, read_meta
-from rag.reading.documents.properties import build_extracted, too_long_error
 from rag.reading.extract import html_to_markdown
-from rag.reading.extraction.clean import clean_text, collapse_spaces
-from rag.reading.extraction.metadata import title_from_url
+from rag.reading.extraction.metadata import build_extracted, title_from_url, too_long_error
 from rag.reading.extraction.render import format_row
 from rag.reading.parser import ExtractedDocument
+from rag.text import clean_text, collapse_spaces, lazy_regex
 from rag.web.guard import printable
 from rag.web.media import MAX_CHARACTERS
 

@@ -22,9 +22,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rag.patterns import lazy_regex
 from rag.reading.extraction.metadata import StructuredData
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block
+from rag.text import lazy_regex
 
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 _LEVELS = (1, 2, 3, 5)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
-from rag.patterns import lazy_regex
 from rag.reading.extraction.tree import is_closed
-from rag.web.url_key import split_url
+from rag.text import lazy_regex
+from rag.web.urls import split_url
 
 _MAX_DEPTH = 80
 _FUNCTIONS: Final = frozenset(

@@ -11,8 +11,8 @@ from itertools import accumulate, islice
 from textwrap import dedent
 from typing import Any, Final
 
-from rag.patterns import lazy_regex
 from rag.reading.extraction.tree import read_inline_style
+from rag.text import lazy_regex
 
 _NUMBER_CLASS = lazy_regex(
     r"(?:^|[\s_-])(?:(?:code)?line[_-]?n(?:o|os|um|umber|umbers|ums)|ln[tn]?|gutter|blob-num|linenodiv|ln-n\w*)(?:$|[\s_-])"

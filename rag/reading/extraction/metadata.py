@@ -1,4 +1,4 @@
-"""Page metadata: title, site, language, canonical URL, authors and dates.
+"""Metadata of pages and files: title, site, language, canonical URL, authors and dates.
 
 Most of it comes from structured data: schema.org in JSON-LD and microdata, and meta elements.
 """
@@ -14,13 +14,14 @@ from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
-from rag.patterns import lazy_regex
-from rag.quantities.numerals import parse_chinese
-from rag.reading.extraction.clean import clean_line, clean_text, collapse_spaces
+from rag.errors import IngestError
+from rag.quantities.values import parse_chinese
 from rag.reading.extraction.segments import ROLES, role_bits
-from rag.text import detect_language
-from rag.web.media import EXTENSION_TYPES
-from rag.web.url_key import split_url, web_address
+from rag.reading.parser import ExtractedDocument
+from rag.text import clean_line, clean_text, collapse_spaces, detect_language, first_heading, lazy_regex
+from rag.web.guard import printable
+from rag.web.media import EXTENSION_TYPES, MAX_CHARACTERS
+from rag.web.urls import split_url, web_address
 
 _MAX_SCRIPT = 1_000_000
 _MAX_DEPTH = 12
@@ -466,3 +467,68 @@ def _iter_date_nodes(tree: Any) -> Iterator[Any]:
         is_byline = role_bits(names) & _BYLINE and node.tag != "time" and len(node) <= _MAX_PARTS
         if is_byline and len(node.text_content()) <= _MAX_BYLINE:
             yield node
+
+
+_UNTITLED = lazy_regex(
+    r"(?:untitled|no title|document|(?:powerpoint )?presentation|slide|title|book|microsoft word"
+    r"|doc|无标题|未命名|文档)[\s\d._-]*"
+    r"|.*\.(?:docx?|pdf|indd|tex|dvi|pptx?|xlsx?|odt|pages|qxd|p65|ps|html?)|[\W\d_]+|about:blank",
+    re.IGNORECASE,
+)
+_PROGRAM_PREFIX = lazy_regex(r"^(?:microsoft (?:word|powerpoint|excel) - )", re.IGNORECASE)
+_NOBODY = frozenset(
+    "python-docx openpyxl administrator admin user unknown author anonymous owner root".split()
+    + "作者 用户 管理员 微软用户".split()
+) | {"microsoft office user", "windows user", "windows 用户", "user name"}
+_DAY = lazy_regex(r"(?:D:)?(\d{4})-?(\d{2})?-?(\d{2})?")
+
+
+def clean_title(text: str) -> str:
+    """Return a title, or "" if it is a program's default or a file name."""
+    title = _PROGRAM_PREFIX.sub("", clean_line(text))
+    return "" if _UNTITLED.fullmatch(title) else title
+
+
+def clean_author(text: str) -> str:
+    """Return an author's name, or "" if it is a program's default."""
+    name = clean_line(text, 200)
+    return "" if name.lower() in _NOBODY else name
+
+
+def parse_day(text: str) -> str:
+    """Return the day (`2024-03-05`) of a PDF date (`D:20240305…`) or an ISO one, or ""."""
+    match = _DAY.match(text.strip())
+    if not match or not 1900 <= int(match[1]) <= 2200:
+        return ""
+    month, day = match[2] or "", match[3] or ""
+    if not (month and day):
+        return ""
+    return f"{match[1]}-{month}-{day}" if "01" <= month <= "12" and "01" <= day <= "31" else ""
+
+
+def build_extracted(
+    text: str,
+    url: str,
+    *,
+    own_title: str = "",
+    title: str = "",
+    author: str = "",
+    created: str = "",
+    modified: str = "",
+) -> ExtractedDocument:
+    """Build the result for a document from its text, the title in it (`own_title`), and its file properties.
+
+    Raises IngestError: "document_too_long", "document_no_text".
+    """
+    text = clean_text(text)
+    if len(text) > MAX_CHARACTERS:
+        raise too_long_error(url)
+    if not any(map(str.isalnum, text)):
+        raise IngestError("document_no_text", url=printable(url))
+    title = clean_line(own_title) or clean_title(title) or first_heading(text) or title_from_url(url)
+    dates = parse_day(created), parse_day(modified)
+    return ExtractedDocument(title, detect_language(text), site_from_url(url), "", text, clean_author(author), *dates)
+
+
+def too_long_error(url: str) -> IngestError:
+    return IngestError("document_too_long", url=printable(url), limit=MAX_CHARACTERS // 1_000_000)

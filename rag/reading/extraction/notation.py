@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from rag.patterns import lazy_regex
-from rag.reading.extraction.clean import clean_line
 from rag.reading.extraction.segments import INLINE
 from rag.reading.extraction.tree import index_by_id, read_inline_style
+from rag.text import clean_line, lazy_regex
 
 _STRIKES: Final = (
     "//*[@role='deletion' or contains(@style,'line-through') or contains(@class,'line-through')"

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Final
 
-from rag.patterns import lazy_regex
-from rag.reading.extraction.clean import collapse_spaces
 from rag.reading.extraction.features import HEADINGS
 from rag.reading.extraction.segments import Block
 from rag.reading.extraction.tree import read_inline_style
+from rag.text import collapse_spaces, lazy_regex
 
 _ROMAN: Final = (
     *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from rag.patterns import lazy_regex
+from rag.text import lazy_regex
 
 LANDMARKS = tuple("nav header footer aside form main article table list quote details figure".split())
 _LANDMARK_OF = {

@@ -17,9 +17,8 @@ from html import unescape
 from itertools import islice
 from typing import Any, Final
 
-from rag.patterns import lazy_regex
-from rag.reading.extraction.clean import clean_line
 from rag.reading.extraction.segments import INLINE, SKIPPED
+from rag.text import clean_line, lazy_regex
 
 _XML_DECLARATION = lazy_regex(r"\A\s*<\?xml[^>]*>")
 _HUGE = 60_000

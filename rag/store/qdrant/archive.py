@@ -35,14 +35,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import StoreError, os_fault
-from rag.models.sparse import unpack_sentences
-from rag.patterns import lazy_regex
+from rag.models.embedding import unpack_sentences
 from rag.store.qdrant.records import chunk_payload
 from rag.store.values import text_hash
-from rag.text import to_plain_line
+from rag.text import lazy_regex, to_plain_line
 from rag.types import Chunk, Page, PageSource, PageStatus, PageVersion
 from rag.web.guard import is_web_address, printable
-from rag.web.url_key import split_url
+from rag.web.urls import split_url
 
 MANIFEST = "manifest.json"
 PART_BYTES = 64 * 1024 * 1024

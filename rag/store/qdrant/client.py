@@ -29,9 +29,9 @@ from qdrant_client.qdrant_remote import QdrantRemote
 
 from rag.config import Settings
 from rag.errors import StoreError, StoreUnavailableError
-from rag.patterns import lazy_regex
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.values import SCREEN_SECONDS, WaitLimit, current_wait_limit, wait_limit
+from rag.text import lazy_regex
 from rag.types import Notice
 
 log = logging.getLogger(__name__)

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from rag.dates import now
 from rag.errors import LibraryMovedError, StoreError
-from rag.models.sparse import drop_learned, join_vectors
+from rag.models.embedding import drop_learned, join_vectors
 from rag.store.qdrant.client import library_locks
 from rag.store.qdrant.commit import search_flags
 from rag.store.qdrant.library import Library
@@ -28,6 +27,7 @@ from rag.store.qdrant.records import (
     ORDER,
     SPARSE,
     LibraryInfo,
+    check_present,
     chunks_collection,
     chunks_collections,
     ensure_library,
@@ -39,7 +39,7 @@ from rag.store.qdrant.records import (
     passage_from,
     walk,
 )
-from rag.store.qdrant.registry import check_present
+from rag.store.values import now
 from rag.types import Passage, SparseVector
 
 T = TypeVar("T")

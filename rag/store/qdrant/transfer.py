@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from rag.dates import now
 from rag.errors import ModelMismatchError, StoreError
-from rag.store.duplicates import merge_aliases, signature_from
 from rag.store.qdrant.archive import (
     MAX_CHARACTERS,
     MAX_HEADINGS,
@@ -35,17 +33,21 @@ from rag.store.qdrant.archive import (
     parse_version,
 )
 from rag.store.qdrant.client import library_locks
-from rag.store.qdrant.library import Library
+from rag.store.qdrant.library import Library, dense_vector
 from rag.store.qdrant.records import (
     DENSE,
     SENTENCES,
     SPARSE,
+    ImportReservation,
     LibraryInfo,
     Revision,
+    check_free,
     check_library_name,
     chunk_id,
     ensure_library,
+    ensure_registry,
     is_removed,
+    library_info,
     match_any,
     page_from,
     page_id,
@@ -53,8 +55,7 @@ from rag.store.qdrant.records import (
     version_id,
     walk,
 )
-from rag.store.qdrant.registry import ImportReservation, check_free, ensure_registry, library_info
-from rag.store.qdrant.search import dense_vector
+from rag.store.values import merge_aliases, now, signature_from
 from rag.types import Page
 
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
-from rag.dates import now
 from rag.store.sql.table import ALL, OWNED, File, Row, Table, dump
+from rag.store.values import now
 from rag.tracing import Span
 
 TurnState = Literal["running", "done", "interrupted"]

@@ -12,10 +12,10 @@ from itertools import islice
 from typing import Any, Final, Literal
 
 from rag.background import throttle
-from rag.dates import now
 from rag.errors import RagError
 from rag.store.sql.table import ALL, OWNED, Table, dump
 from rag.store.sql.table import Row as SqlRow
+from rag.store.values import now
 
 BATCH_SIZE: Final = 500
 """Rows written per transaction."""

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal, cast
 
-from rag.dates import now
 from rag.store.sql.table import ALL, CLOCK, OWNED_OR_SHARED, File, Row, Session, Table, dump
+from rag.store.values import now
 from rag.types import Decision, IngestResult, Notice, Stage
 
 _COLUMNS = "position, source, url, url_hash, depth, parent, stage, decision, attempts, started_at, finished_at, result"

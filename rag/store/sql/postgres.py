@@ -15,8 +15,8 @@ from psycopg.rows import RowMaker, dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
 from rag.errors import StoreError, StoreUnavailableError
-from rag.patterns import lazy_regex
 from rag.store.sql.table import TABLES, VERSION, migration
+from rag.text import lazy_regex
 
 MAX_CONNECTIONS: Final = 10
 """Connections per process for the tables."""

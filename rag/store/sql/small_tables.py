@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from rag.dates import now
 from rag.errors import FetchError
 from rag.store.sql.table import CLOCK, OWNED, Row, Table, dump
+from rag.store.values import now
 from rag.web.connections import MAX_PAUSE, Host, RateLimiter
 
 

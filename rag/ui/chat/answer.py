@@ -15,7 +15,7 @@ import streamlit as st
 
 from rag.graphs.modes import removal_notice, saving_notice
 from rag.locales import LANGUAGES, Language, label, say
-from rag.retrieval.scoped_search import LEDGER_LEG
+from rag.retrieval.retriever import LEDGER_LEG
 from rag.tools import describe_use
 from rag.types import Answer, CheckedBy, Outcome, Passage, Statement
 from rag.ui.chat.asking import ask, ask_in_callback

@@ -10,7 +10,7 @@ import streamlit as st
 
 from rag.conversations.conversations import title_of
 from rag.errors import RagError
-from rag.runs.options import Question, RunOptions
+from rag.runs.run import Question, RunOptions
 from rag.store.values import Filters
 from rag.types import RunMode
 from rag.ui.chat.filters import search_options

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from rag.conversations.trees import State, TreeNode
 from rag.locales import Language, label, say
-from rag.patterns import lazy_regex
+from rag.text import lazy_regex
 from rag.types import Notice
 from rag.ui.kit.parts import escape_html, svg
 

@@ -10,7 +10,7 @@ import streamlit as st
 from rag.errors import RagError
 from rag.locales import Language, label, label_count
 from rag.reasoning.composing import COMPOSE
-from rag.reasoning.history import DEFAULT_WINDOW, MEMORIES
+from rag.reasoning.questions import DEFAULT_WINDOW, MEMORIES
 from rag.ui.chat.filters import draw_strategy
 from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.session import Choices, browser_key, chat_in_use, load_chat_model, save_chat_model, session

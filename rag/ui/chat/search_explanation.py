@@ -13,9 +13,8 @@ from typing import Any
 import streamlit as st
 
 from rag.locales import Language, label, say, sentences
-from rag.patterns import lazy_regex
 from rag.retrieval.explain import LegRank, Row, legs_of, rows_of
-from rag.text import is_chinese
+from rag.text import is_chinese, lazy_regex
 from rag.types import Answer, Citation, Notice, Passage, Retrieval
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.parts import duration, strategy_name

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
-from rag.conversations.followups import from_headings
+from rag.conversations.conversations import from_headings
 from rag.locales import Language, label
 from rag.types import Page
 from rag.ui.chat.asking import ask_in_callback
@@ -20,7 +20,7 @@ from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.session import count_pages, is_empty, person_id, session
-from rag.web.url_key import url_hash
+from rag.web.urls import url_hash
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -13,7 +13,7 @@ import streamlit as st
 from rag.checking.fragments import text_fragment
 from rag.conversations.trees import State, TreeNode, nodes_of
 from rag.locales import Language, label, say
-from rag.runs.options import TreeOrder
+from rag.runs.run import TreeOrder
 from rag.types import Answer, Citation, Notice
 from rag.ui.chat.asking import ask
 from rag.ui.chat.diagrams import NARROW, SIGNS, WIDE, linked_diagrams, state_word, tree_diagram

@@ -10,7 +10,7 @@ import streamlit as st
 
 from rag.conversations.feedback import REASONS
 from rag.locales import Language, label, label_count
-from rag.reasoning.history import find_earlier_questions
+from rag.reasoning.questions import find_earlier_questions
 from rag.types import Answer, Notice, Step
 from rag.ui.chat.asking import ask, ask_in_callback, regenerate
 from rag.ui.chat.options import list_models

@@ -8,14 +8,13 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.ingest.discovery import SiteKind
-from rag.ingest.paste import find_urls
+from rag.ingest.sources import find_urls
 from rag.locales import Language, label, label_count
 from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.markdown import escape_line, is_web_url, web_link
 from rag.ui.kit.session import person_id, reset_count
 from rag.web.search import WebHit
-from rag.web.site_scope import MAX_DEPTH, MAX_PAGES, SiteScope
-from rag.web.url_key import split_url
+from rag.web.urls import MAX_DEPTH, MAX_PAGES, SiteScope, split_url
 
 if TYPE_CHECKING:
     from rag.app import App

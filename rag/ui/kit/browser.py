@@ -16,7 +16,7 @@ import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 
-from rag.patterns import lazy_regex
+from rag.text import lazy_regex
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

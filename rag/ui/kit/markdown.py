@@ -20,8 +20,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag
 
-from rag.patterns import lazy_regex
-from rag.text import strip_controls
+from rag.text import lazy_regex, strip_controls
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

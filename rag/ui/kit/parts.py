@@ -12,10 +12,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from rag.locales import Language, label, label_count, sentences
-from rag.patterns import lazy_regex
-from rag.text import escape_formula
+from rag.text import escape_formula, lazy_regex
 from rag.ui.kit.markdown import JOINER, escape_line, is_web_url
-from rag.web.url_key import split_url
+from rag.web.urls import split_url
 
 _NUMBER: Final = lazy_regex(r"[+-]?\d[\d.,]*+%?")
 _UNWANTED = lazy_regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")

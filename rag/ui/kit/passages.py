@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from rag.patterns import lazy_regex
-from rag.text import is_chinese, split_sentences, terms
+from rag.text import is_chinese, lazy_regex, split_sentences, terms
 from rag.ui.kit.markdown import code_block, escape
 
 HEADING = lazy_regex(r"[ \t]{0,3}#{1,6}[ \t]+")

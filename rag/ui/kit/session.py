@@ -15,8 +15,8 @@ from streamlit.runtime import Runtime
 
 from rag.config import load_settings
 from rag.errors import StoreUnavailableError
-from rag.reasoning.history import DEFAULT_WINDOW, MemoryKind
-from rag.runs.options import TreeOrder
+from rag.reasoning.questions import DEFAULT_WINDOW, MemoryKind
+from rag.runs.run import TreeOrder
 from rag.store.values import Filters
 from rag.types import Notice, Retrieval, RunMode
 from rag.ui.kit.browser import browser_id

@@ -19,7 +19,7 @@ import streamlit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, Response
 
-from rag.patterns import lazy_regex
+from rag.text import lazy_regex
 from rag.ui.kit.browser import PAGE_SCRIPT
 from rag.ui.kit.navigation import SHARE_PARAMS
 

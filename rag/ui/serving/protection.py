@@ -29,7 +29,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from rag.config import Settings
 from rag.errors import ConfigError
 from rag.locales import choose_language, label
-from rag.patterns import lazy_regex
+from rag.text import lazy_regex
 from rag.ui.kit.browser import SCRIPTS
 
 if TYPE_CHECKING:

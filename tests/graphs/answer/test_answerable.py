@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from rag.retrieval.answerable import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
+from rag.retrieval.context import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
 from rag.runs.runs import Runs
 from rag.types import Answer, Retrieval, RunMode
 from tests.support.answering import FakeRetriever, ScriptedReasoner, ask

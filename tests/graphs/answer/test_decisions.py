@@ -6,8 +6,8 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from rag.graphs.answer.graph import MAX_QUERIES, MAX_QUERY_CHARACTERS, read_decision, retrieve_tool
-from rag.reasoning.history import make_call
+from rag.graphs.answer import MAX_QUERIES, MAX_QUERY_CHARACTERS, read_decision, retrieve_tool
+from rag.reasoning.questions import make_call
 
 
 def _calls(*calls: tuple[str, Any]) -> AIMessage:

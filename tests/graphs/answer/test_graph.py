@@ -14,14 +14,13 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from rag.errors import ModelError, StoreError
-from rag.graphs.answer.graph import build_deep, graph_of
-from rag.graphs.answer.state import LoopContext
+from rag.graphs.answer import LoopContext, build_deep, graph_of
 from rag.graphs.modes import MODES, GraphMode
 from rag.locales import say
-from rag.models.usage import CallBudget
 from rag.reasoning import RESET
-from rag.reasoning.history import make_call
+from rag.reasoning.questions import make_call
 from rag.runs.runs import Runs
+from rag.tracing import CallBudget
 from rag.types import Notice
 from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, ScriptedReasoner, ask, nodes_of, passage
 from tests.support.quoting import make_quoter

@@ -13,11 +13,11 @@ from langgraph.graph.message import add_messages
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Conversations, TurnRequest
 from rag.errors import ModelError
-from rag.graphs.answer.state import LoopState, earlier_messages, removals
+from rag.graphs.answer import LoopState, earlier_messages, removals
 from rag.graphs.common import shorten_answers
 from rag.graphs.modes import MODES
-from rag.reasoning.history import Memory, exchanges_of, find_earlier_questions, human_message, messages_of
-from rag.runs.options import Question
+from rag.reasoning.questions import Memory, exchanges_of, find_earlier_questions, human_message, messages_of
+from rag.runs.run import Question
 from rag.runs.runs import Runs
 from rag.store.sql.database import Database
 from rag.types import Answer, Exchange, Passage

@@ -6,8 +6,7 @@ import pytest
 
 from rag.checking.citations import check
 from rag.errors import ModelError
-from rag.graphs.answer.state import LoopState
-from rag.graphs.answer.writing import end_state
+from rag.graphs.answer import LoopState, end_state
 from tests.support.answering import passage
 
 STATE = cast(LoopState, {"question": "Does it?", "steps": [], "tried": ["x"], "outcome": None})

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag.graphs.judge.tree import NodeRecord, branch
-from rag.runs.options import Question, RunOptions
+from rag.runs.run import Question, RunOptions
 from rag.types import Answer
 from tests.support.answering import FakeRetriever, passage
 from tests.support.chat_server import ChatServer

@@ -7,8 +7,8 @@ from typing import Any
 
 from rag.graphs.judge.graph import graph_of
 from rag.graphs.judge.tree import Limits, NodeRecord, TreeContext, find_answers, grow, next_levels
-from rag.models.usage import CallBudget
 from rag.reasoning.judge import Judgement
+from rag.tracing import CallBudget
 from rag.types import Passage
 from tests.support.answering import FakeRetriever, passage
 

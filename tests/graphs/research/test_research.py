@@ -19,8 +19,7 @@ from rag.graphs.modes import MODES, ResearchMode
 from rag.graphs.research.nodes import stagnation
 from rag.models import chat as chat_models
 from rag.reasoning.chat import ChatReasoner
-from rag.runs.options import Question, RunOptions
-from rag.runs.run import Hooks
+from rag.runs.run import Hooks, Question, RunOptions
 from rag.runs.runs import Runs
 from rag.store.sql.conversation_table import Change
 from rag.types import Answer

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag.errors import RagError
-from rag.runs.options import Question, RunOptions
+from rag.runs.run import Question, RunOptions
 from rag.types import Answer
 from tests.support.answering import BRIDGE, VOLCANO, FakeRetriever, passage
 from tests.support.chat_server import ChatServer

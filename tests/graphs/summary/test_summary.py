@@ -19,7 +19,7 @@ from rag.models.chat import build_chat_model
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.runs.options import Question, RunOptions
+from rag.runs.run import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.store.values import Filters
 from rag.types import Answer, Exchange, Page, PageVersion, Passage

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from rag.ingest.chunking import BreakpointChunker
-from rag.models.tokens import hash_characters
+from rag.models.transformer import hash_characters
 from rag.text import split_sentences, weigh
 
 TEA = "Green tea is brewed with cooler water than black tea. "

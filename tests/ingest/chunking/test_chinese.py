@@ -7,7 +7,7 @@ import re
 import pytest
 
 from rag.ingest.chunking import CHUNKERS, get_chunker
-from rag.models.tokens import hash_characters
+from rag.models.transformer import hash_characters
 from rag.text import weigh
 from rag.types import Chunk
 from tests.ingest.chunking.chinese_pages import PARAGRAPHS, page

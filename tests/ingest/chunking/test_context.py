@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag.ingest.chunking import CHUNKERS, embedding_text, get_chunker
-from rag.ingest.units import split_units
-from rag.models.tokens import hash_characters
+from rag.ingest.chunking import CHUNKERS, embedding_text, get_chunker, split_units
+from rag.models.transformer import hash_characters
 
 ROWS = "| row | x |\n" * 3000
 HOSTILE = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby, pairwise
 
 from rag.ingest.chunking import MarkdownChunker, ParentChunker
-from rag.models.tokens import hash_characters
+from rag.models.transformer import hash_characters
 from rag.text import weigh
 from rag.types import Chunk
 

@@ -4,9 +4,8 @@ import itertools
 
 import pytest
 
-from rag.ingest.chunking import FixedChunker, RecursiveChunker, bind_headings
-from rag.ingest.units import split_units
-from rag.models.tokens import hash_characters
+from rag.ingest.chunking import FixedChunker, RecursiveChunker, bind_headings, split_units
+from rag.models.transformer import hash_characters
 from rag.text import weigh
 
 SENTENCES = "Every keeper writes down the hour of lighting. " * 14

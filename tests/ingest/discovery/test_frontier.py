@@ -12,7 +12,7 @@ from rag.errors import IngestError
 from rag.ingest.discovery import MIN_VARIANTS, Frontier, SiteKind, SitePlan, begin
 from rag.web.fetch import Fetcher
 from rag.web.robots import Robots
-from rag.web.site_scope import FoundPage
+from rag.web.urls import FoundPage
 from tests.ingest.discovery.conftest import Tasks
 from tests.support.page_server import PageServer
 from tests.support.site_server import SiteServer

@@ -9,7 +9,7 @@ from rag.ingest import discovery
 from rag.ingest.discovery import read_feed, sitemap_pages
 from rag.web.fetch import Fetcher
 from rag.web.robots import Robots
-from rag.web.site_scope import FoundPage
+from rag.web.urls import FoundPage
 from tests.ingest.discovery.conftest import Tasks
 from tests.reading.test_feed import RSS
 from tests.reading.test_sitemap import index, page_map

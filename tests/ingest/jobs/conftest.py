@@ -15,7 +15,7 @@ from rag.ingest.discovery import Sites
 from rag.ingest.jobs.service import Jobs, JobView
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source, record_sources
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SparseEncoder
 from rag.reading.parser import Parser
 from rag.store.qdrant.library import Library
 from rag.store.sql.database import Database
@@ -69,8 +69,8 @@ def jobs(make_jobs: MakeJobs) -> Jobs:
 @pytest.fixture(autouse=True)
 def fast_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry transient failures almost immediately."""
-    monkeypatch.setattr("rag.ingest.readahead._DELAYS", (0.01, 0.02))
-    monkeypatch.setattr("rag.ingest.readahead.MAX_DELAY", 0.05)
+    monkeypatch.setattr("rag.ingest.sources._DELAYS", (0.01, 0.02))
+    monkeypatch.setattr("rag.ingest.sources.MAX_DELAY", 0.05)
 
 
 def records(count: int, text: str = "Text of page {n}, which no other page has: {n} {n} {n}.") -> list[Source]:

@@ -10,7 +10,7 @@ from rag.ingest.discovery import SiteKind
 from rag.ingest.jobs.service import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import file_sources, record_sources, web_source
-from rag.web.url_key import url_hash
+from rag.web.urls import url_hash
 from tests.ingest.jobs.conftest import reasons, statuses, wait_for_job
 from tests.support.page_server import PageServer
 

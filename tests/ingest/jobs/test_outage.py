@@ -12,7 +12,7 @@ from rag.config import load_settings
 from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs.service import Jobs
 from rag.ingest.pipeline import Ingestor
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SparseEncoder
 from rag.reading.parser import Parser
 from rag.store.qdrant.client import Server, unavailable_since
 from rag.store.qdrant.library import open_library

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag.ingest.jobs.run import WINDOW, JobSpeed
+from rag.ingest.jobs.worker import WINDOW, JobSpeed
 
 
 class Clock:

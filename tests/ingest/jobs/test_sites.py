@@ -8,10 +8,8 @@ import pytest
 
 from rag.errors import FetchError
 from rag.ingest.jobs.service import Jobs, JobView
-from rag.ingest.loader import LoadedPage
-from rag.ingest.pipeline import Ingestor
-from rag.ingest.results import GONE_AFTER
-from rag.ingest.sources import Source, file_sources, web_source
+from rag.ingest.pipeline import GONE_AFTER, Ingestor
+from rag.ingest.sources import LoadedPage, Source, file_sources, web_source
 from rag.store.sql.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, reasons, statuses, wait_for_job
 from tests.support.hashed_model import HashedModel

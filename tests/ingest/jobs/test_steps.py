@@ -8,13 +8,13 @@ from threading import Event, get_ident
 
 import pytest
 
-from rag import dates
 from rag.errors import StoreError
 from rag.ingest.jobs import steps as unpacking
 from rag.ingest.jobs.service import Jobs
 from rag.ingest.jobs.steps import FileUnpacker, Steps, from_payload, new_item, to_payload
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import BOUNDS, RecordBounds, Source, file_sources, record_sources, web_source
+from rag.store import values
 from rag.store.sql.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, records, wait_for_job
 from tests.support.hostile import make_zip
@@ -101,7 +101,7 @@ def test_two_attempts_at_an_item_that_overlap_say_the_same(database: Database, i
     (item,) = database.items.items(job_id)
     outcomes = [worker.store_all([(item, read, 0.0)]) for worker, read in zip(workers, reads, strict=True)]
     assert [(one.status, one.reason) for (one,) in outcomes] == [("added", "page_added")] * 2
-    late = replace(item, started_at=dates.now())
+    late = replace(item, started_at=values.now())
     (row,) = workers[0].store_all([(late, reads[0], 0.0)])
     assert row.status == "unchanged"
 

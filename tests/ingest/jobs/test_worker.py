@@ -13,8 +13,7 @@ import pytest
 from rag.errors import FetchError, StoreError
 from rag.ingest.jobs.service import Jobs
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.readahead import Limits
-from rag.ingest.sources import Source, web_source
+from rag.ingest.sources import Limits, Source, web_source
 from rag.store.sql.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, reasons, records, statuses, wait_for_job
 from tests.support.page_server import PageServer, Reply, generated_page
@@ -188,7 +187,7 @@ def test_what_cannot_pass_is_tried_once(jobs: Jobs, page_server: PageServer) -> 
 def test_a_page_that_waits_for_another_try_holds_up_no_other(
     jobs: Jobs, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag.ingest.readahead.delay_before", None)  # the worker imports it under its own name
+    monkeypatch.setattr("rag.ingest.sources.delay_before", None)  # the worker imports it under its own name
     monkeypatch.setattr("rag.ingest.jobs.worker.delay_before", lambda error, tries: 3600.0)
     job_id = jobs.submit([web_source(page_server.url("/broken")), *records(3)], library="main")
     job = wait_for_job(jobs, job_id, lambda job: job.done == 3 and job.items[0].stage == "waiting")

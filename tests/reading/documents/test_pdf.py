@@ -12,7 +12,7 @@ from benchmarks.fidelity.case import Case, faults
 from rag.errors import IngestError
 from rag.ingest.chunking import get_chunker
 from rag.reading.documents.pdf import MAX_LINES, read_pdf
-from rag.reading.layout.words import normalize_glyphs
+from rag.reading.layout.tables import normalize_glyphs
 from rag.reading.parser import Parser
 from tests.support import locked_pdf
 from tests.support.pdf_files import HELVETICA, PICTURE, lines, make_pdf, text, unicode_map

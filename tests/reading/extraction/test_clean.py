@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.reading.extraction.clean import clean_line, clean_text
+from rag.text import clean_line, clean_text
 
 
 class TestClean:

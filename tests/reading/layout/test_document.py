@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from rag.reading.layout.document import Layout
-from rag.reading.layout.words import Line
+from rag.reading.layout.tables import Line
 
 
 def test_large_lines_are_one_heading_where_they_stand_together() -> None:

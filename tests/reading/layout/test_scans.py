@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from rag.checking.citations import check
-from rag.reading.layout.document import build_document
-from rag.reading.layout.scans import add_scans
-from rag.reading.layout.words import Line
+from rag.reading.layout.document import add_scans, build_document
+from rag.reading.layout.tables import Line
 from tests.support.answering import passage
 
 Recognized = list[list[object]]

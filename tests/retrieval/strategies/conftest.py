@@ -11,8 +11,8 @@ import pytest
 from rag.errors import ModelError
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source
-from rag.models.sparse import SparseEncoder
-from rag.retrieval.engine import Engine, Need
+from rag.models.embedding import SparseEncoder
+from rag.retrieval.strategies import Engine, Need
 from rag.store.qdrant.library import Library
 from rag.types import Passage
 from tests.support.hashed_model import HashedModel

@@ -6,8 +6,7 @@ import pytest
 
 from rag.errors import ModelError
 from rag.locales import say
-from rag.retrieval.engine import Need, SearchRequest
-from rag.retrieval.strategies import Auto, decide_by_rules
+from rag.retrieval.strategies import Auto, Need, SearchRequest, decide_by_rules
 from rag.types import Notice
 from tests.retrieval.strategies.conftest import ScriptedExpander
 

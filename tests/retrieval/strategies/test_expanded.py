@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from rag.errors import ModelError
-from rag.retrieval.engine import SearchRequest
-from rag.retrieval.strategies import MAX_PHRASINGS, Hyde, MultiQuery, fuse_phrasings, remove_duplicates
+from rag.retrieval.strategies import MAX_PHRASINGS, Hyde, MultiQuery, SearchRequest, fuse_phrasings, remove_duplicates
 from tests.retrieval.strategies.conftest import ScriptedExpander
 
 QUESTION = "Which crossing came first?"

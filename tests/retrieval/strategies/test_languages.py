@@ -7,9 +7,8 @@ import pytest
 
 from rag.errors import ModelError
 from rag.locales import say
-from rag.models.sparse import SparseEncoder
-from rag.retrieval.engine import Engine, SearchRequest
-from rag.retrieval.strategies import STRATEGIES, merge_searches
+from rag.models.embedding import SparseEncoder
+from rag.retrieval.strategies import STRATEGIES, Engine, SearchRequest, merge_searches
 from rag.store.qdrant.library import Library
 from rag.store.values import Filters, Hit
 from rag.types import Notice, Passage

@@ -7,8 +7,7 @@ from typing import Any
 
 from rag.errors import ModelError
 from rag.locales import say
-from rag.retrieval.engine import SearchRequest
-from rag.retrieval.strategies import Rerank
+from rag.retrieval.strategies import Rerank, SearchRequest
 from rag.tracing import Trace
 from rag.types import Notice
 

@@ -10,9 +10,8 @@ from rag.app import tuning_of
 from rag.config import load_settings
 from rag.errors import ConfigError
 from rag.ingest.chunking import CHUNKERS, get_chunker
-from rag.models.tokens import hash_characters
-from rag.retrieval.engine import SearchRequest, Tuning, fuse_by_score
-from rag.retrieval.strategies import Rerank
+from rag.models.transformer import hash_characters
+from rag.retrieval.strategies import Rerank, SearchRequest, Tuning, fuse_by_score
 from rag.store.values import reciprocal_rank_fusion
 from rag.text import weigh
 from tests.retrieval.strategies.test_rerank import WordReranker

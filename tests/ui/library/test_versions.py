@@ -4,7 +4,7 @@ import re
 import pytest
 
 from rag.ingest.diff import page_diff
-from rag.ui.library.versions import diff_html
+from rag.ui.library.page_detail import diff_html
 from tests.support.lighthouse import ENGLISH
 from tests.ui.library.test_page_detail import HOSTILE
 

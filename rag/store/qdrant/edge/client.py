@@ -18,20 +18,30 @@ from qdrant_client.client_base import QdrantBase
 from qdrant_client.http.models import QueryResponse
 
 from rag.errors import StoreError
-from rag.store.qdrant.edge.config import (
+from rag.store.qdrant.edge.shard import (
+    CollectionFolder,
+    FolderLock,
+    IndexBuilder,
+    Shard,
+    clear_leftovers,
+    collection_names,
+)
+from rag.store.qdrant.edge.translation import (
     argument_faults,
     check_depth,
     collection_params,
     from_record,
     from_scored,
+    id_batches,
     index_type,
+    operations,
+    plain_id,
+    to_filter,
     to_payload_selector,
     to_points,
+    to_request,
     unsupported_error,
 )
-from rag.store.qdrant.edge.folder import CollectionFolder, FolderLock, clear_leftovers, collection_names
-from rag.store.qdrant.edge.queries import id_batches, operations, plain_id, to_filter, to_request
-from rag.store.qdrant.edge.shard import IndexBuilder, Shard
 
 BATCH = 128  # points per call; the engine holds the GIL for a whole call
 _UPDATE_MODES = {

@@ -1,9 +1,9 @@
 """Script that builds the indexes of a copied shard: `python -m rag.store.qdrant.edge.optimize_child PATH LAYOUT`.
 
 The engine holds the GIL during `optimize()`, for seconds to minutes, so it runs in a separate process, which imports
-nothing else of the project, to start quickly. LAYOUT is the result of `rag.store.qdrant.edge.config.layout`. The index
-is read through the page cache, so that only points added later use the process's memory. Quantised vectors have one
-byte per dimension; candidates are rescored with the originals.
+nothing else of the project, to start quickly. LAYOUT is the result of `translation.layout`. The index is read through
+the page cache, so that only points added later use the process's memory. Quantised vectors have one byte per dimension;
+candidates are rescored with the originals.
 """
 
 from __future__ import annotations
