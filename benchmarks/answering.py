@@ -33,6 +33,7 @@ from rag.config import load_settings
 from rag.conversations.checkpoints import Checkpoints
 from rag.graphs.modes import MODES
 from rag.models.embedding import SparseEncoder
+from rag.prompts.requests import Prompt
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.run import Question
@@ -246,12 +247,13 @@ def _instant_chat() -> ChatReasoner:
         "Judgements": {"verdicts": [{"number": 1, "verdict": "supported", "relevant": True}]},
     }
 
-    async def fill(model: Any, schema: Any, messages: Any) -> Any:
-        await model.ainvoke(messages)
-        return schema.model_validate(forms[schema.__name__])
+    class InstantReasoner(ChatReasoner):
+        async def fill(self, schema: Any, prompt: Prompt) -> Any:
+            await model.ainvoke(prompt.system + prompt.user)
+            return schema.model_validate(forms[schema.__name__])
 
-    messages = (AIMessage(sentence.removesuffix(".") + " [1].") for _ in itertools.count())
-    return ChatReasoner(GenericFakeChatModel(messages=messages), name="instant", structured=fill)
+    model = GenericFakeChatModel(messages=(AIMessage(sentence.removesuffix(".") + " [1].") for _ in itertools.count()))
+    return InstantReasoner(model)
 
 
 def _passage(number: int) -> Passage:

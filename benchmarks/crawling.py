@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag.errors import IngestError
-from rag.ingest.discovery import Frontier, SitePlan, begin
+from rag.ingest.discovery import SitePlan, Walk
 from rag.reading.parser import Parser
 from rag.web.connections import DELAY, LIMIT, RateLimiter
 from rag.web.fetch import Fetcher, FetchResult
@@ -58,13 +58,13 @@ def crawl(site: SiteServer, parser: Parser, rate_limiter: RateLimiter, workers: 
         Fetcher([site.pair], deadline=deadline, rate_limiter=rate_limiter) as fetcher,
         ThreadPoolExecutor(workers) as pool,
     ):
-        frontier = Frontier(plan, Robots(fetcher))
-        reading = {pool.submit(_read, fetcher, parser, page): page for page in begin(plan, fetcher, parser, frontier)}
+        walk = Walk(plan, fetcher, parser, Robots(fetcher))
+        reading = {pool.submit(_read, fetcher, parser, page): page for page in walk.begin()}
         while reading:
             finished, _ = wait(reading, return_when=FIRST_COMPLETED)
             for future in sorted(finished, key=lambda one: reading[one].url):
                 page = reading.pop(future)
-                for link_page in frontier.expand(page, _record(result, page, future)):
+                for link_page in walk.expand(page, _record(result, page, future)):
                     reading[pool.submit(_read, fetcher, parser, link_page)] = link_page
     result.seconds = time.perf_counter() - began
     return result

@@ -100,8 +100,8 @@ def load_paths(*, exact: bool = False) -> dict[str, Encoding]:
         return [family.query + text]
 
     return {
-        "ours": Encoding(ours.encode_passages, ours.encode_query, ours.precision),
-        "loaded": Encoding(loaded.encode_passages, loaded.encode_query, ours.precision),
+        "ours": Encoding(ours.encode_passages, ours.encode_query, ours.choice.precision),
+        "loaded": Encoding(loaded.encode_passages, loaded.encode_query, ours.choice.precision),
         "stock": Encoding(
             lambda texts: stock.encode(passages(texts)), lambda text: stock.encode(query(text)), "float32"
         ),

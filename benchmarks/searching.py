@@ -31,7 +31,7 @@ from rag.retrieval import context, retriever
 from rag.retrieval.retriever import Retriever
 from rag.retrieval.strategies import Tuning
 from rag.store.qdrant.edge.client import EdgeClient
-from rag.store.qdrant.library import Library, Searcher, open_library
+from rag.store.qdrant.library import Library, open_library
 from rag.store.values import Filters
 from rag.types import Retrieval
 
@@ -127,11 +127,11 @@ def time_stages(search: Callable[[str, Filters], object], questions: Sequence[Qu
     """Return mean processor milliseconds of each stage of a search, without the stages inside it."""
     parts: Parts = {
         "other": [(Retriever, "search")],
-        "legs": [(Searcher, "_run")],
+        "legs": [(Library, "_run")],
         "fusion": [(Tuning, "fuse_by_score")],
-        "fetch": [(Searcher, "_read_hits")],
+        "fetch": [(Library, "_read_hits")],
         "mmr": [(retriever, "_select_diverse")],
-        "idf": [(Searcher, "idf")],
+        "idf": [(Library, "idf")],
         "context": [(retriever, "assemble")],
         "sentences": [(context, "choose_spans")],
         "is it there": [(Retriever, "_max_probability")],

@@ -37,6 +37,7 @@ from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import get_chunker
+from rag.ingest.discovery import Walk
 from rag.ingest.jobs.service import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import record_sources
@@ -49,6 +50,7 @@ from rag.store.qdrant.records import LIBRARIES, library_id
 from rag.store.sql.database import Database
 from rag.store.values import Filters
 from rag.web.fetch import Fetcher
+from rag.web.robots import Robots
 from tests.support.hashed_model import HashedModel
 from tests.support.import_process import ImportProcess, expected_outcomes, items, outcomes_by_path, stored, timed_run
 from tests.support.qdrant_server import QdrantServer, count_sequential
@@ -158,7 +160,9 @@ def outage(setup: Setup) -> Iterator[Row]:
         database = stack.enter_context(closing(Database(setup.folder / "app.sqlite3")))
         fetcher, parser = stack.enter_context(Fetcher()), stack.enter_context(Parser())
         ingestor = Ingestor(library, model, SparseEncoder(), fetcher, parser, get_chunker())
-        jobs = stack.enter_context(closing(Jobs(database, lambda _: ingestor)))
+        robots = Robots(fetcher)
+        jobs = Jobs(database, lambda _: ingestor, lambda plan, known: Walk(plan, fetcher, parser, robots, known))
+        stack.callback(jobs.close)
         with count_calls(client) as calls:
             job_id = jobs.submit(_pages(0), library=library.name)
             _wait(lambda: jobs.job(job_id).state != "running")

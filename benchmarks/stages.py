@@ -132,7 +132,7 @@ def server_parts() -> Parts:
     from streamlit.runtime import app_session, scriptrunner
     from streamlit.web.server.starlette import starlette_websocket
 
-    from rag.models.openai_chat import ServerChat
+    from rag.models.openai_chat import CompatibleChat
     from rag.retrieval.retriever import ScopedSearch
 
     return {
@@ -140,7 +140,7 @@ def server_parts() -> Parts:
         "new-session messages": [(app_session.AppSession, "_create_new_session_message")],
         "elements": [(starlette_websocket, "serialize_forward_msg")],
         "search": [(ScopedSearch, "search")],
-        "chat client": [(ServerChat, "_astream")],
+        "chat client": [(CompatibleChat, "_astream")],
     }
 
 

@@ -11,8 +11,8 @@ from rag.types import Notice, Page
 from rag.ui.imports.jobs import follow_job
 from rag.ui.kit.actions import draw_decision, draw_undo
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.navigation import current_language, go
-from rag.ui.kit.parts import chunk_count, draw_page_head, empty_state
+from rag.ui.kit.navigation import current_language
+from rag.ui.kit.parts import chunk_count, draw_empty_state, draw_page_head
 from rag.ui.kit.session import current_library, session, set_param
 from rag.ui.library.access import draw_access
 from rag.ui.library.libraries import (
@@ -80,9 +80,7 @@ def _draw_empty(app: App, library: str, language: Language) -> None:
     draw_undo(app, library, language)
     follow_job(app, language)
     follow_transfer(app, language)
-    with empty_state(label("empty_title", language), label("library_empty_lead", language)):
-        if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
-            go("add")
+    draw_empty_state(label("library_empty_lead", language), language)
     with st.expander(label("import_title", language), icon=":material/unarchive:", type="compact"):
         draw_import(app, language)
     if app.roles.has(library, "editor"):

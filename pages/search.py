@@ -13,7 +13,7 @@ from rag.ui.chat.filters import draw_chips, draw_filters, draw_strategy, search_
 from rag.ui.chat.search_explanation import draw_explanation
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import current_language, go
-from rag.ui.kit.parts import draw_page_head, duration, empty_state
+from rag.ui.kit.parts import draw_empty_state, draw_page_head, duration
 from rag.ui.kit.session import Search, current_library, is_empty, session, set_param
 from rag.ui.kit.sources import draw_panel, draw_passage
 from rag.ui.shell import open_app
@@ -29,7 +29,7 @@ def draw() -> None:
     app = open_app(language)
     library = current_library(app)
     if is_empty(app, library):
-        _draw_empty(language)
+        draw_empty_state(label("search_empty", language), language)
         return
     draw_page_head(label("search_title", language), label("search_lead", language))
     question = _draw_box(language)
@@ -40,12 +40,6 @@ def draw() -> None:
         draw_chips(app, library, language)
     if question:
         _draw_results(app, library, _search(app, library, question, language), language)
-
-
-def _draw_empty(language: Language) -> None:
-    with empty_state(label("empty_title", language), label("search_empty", language)):
-        if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
-            go("add")
 
 
 def _draw_box(language: Language) -> str:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.locales import Language, label
+from rag.locales import Language, label, say
 from rag.ui.chat.turn_actions import draw_feedback_export
-from rag.ui.kit.actions import draw_check
+from rag.ui.kit.actions import attempt_here
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import current_language
 from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library
@@ -25,7 +26,7 @@ def draw() -> None:
     language = current_language()
     draw_page_head(label("settings_title", language), label("settings_lead", language))
     app = open_app(language)
-    tabs = {"model": _draw_model, "memory": draw_memory, "prompts": draw_prompts, "system": _draw_system}
+    tabs = {"model": draw_chat_form, "memory": draw_memory, "prompts": draw_prompts, "system": _draw_system}
     if not is_administrator(app):
         del tabs["prompts"]
     names = [label(f"settings_tab_{name}", language) for name in tabs]
@@ -34,27 +35,19 @@ def draw() -> None:
             draw_tab(app, language)
 
 
-def _draw_model(app: App, language: Language) -> None:
-    st.markdown(f"## {label('settings_chat', language)}", anchors=False)
-    draw_chat_form(app, language)
-
-
 def _draw_system(app: App, language: Language) -> None:
     library = current_library(app)
     st.markdown(f"## {label('settings_in_use', language)}", anchors=False)
     draw_in_use(app, library, language)
-    _draw_database_test(app, language)
+    if st.button(label("database_test", language), icon=":material/network_check:", key="database-test"):
+        with st.spinner(label("database_testing", language)):
+            icon = ":material/check_circle:"
+            attempt_here(lambda: st.success(escape_line(say(app.test_database(), language)), icon=icon), language)
     if is_administrator(app):
         draw_reranker(app, library, language)
     st.markdown(f"## {label('settings_feedback', language)}", anchors=False)
     st.markdown(label("settings_feedback_lead", language))
     draw_feedback_export(app, library, language)
-
-
-def _draw_database_test(app: App, language: Language) -> None:
-    if st.button(label("database_test", language), icon=":material/network_check:", key="database-test"):
-        with st.spinner(label("database_testing", language)):
-            draw_check(app.test_database, language)
 
 
 draw()

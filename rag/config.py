@@ -83,11 +83,11 @@ class Settings(BaseSettings):
     trace_headers: SecretStr = SecretStr("")
     trace_content: Literal["none", "ids", "text"] = "ids"
     trace_langsmith: bool = False
-    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(default=())
-    web_search_except: Annotated[tuple[str, ...], NoDecode] = Field(default=())
-    auth_allow: Annotated[tuple[str, ...], NoDecode] = Field(default=())
-    auth_admins: Annotated[tuple[str, ...], NoDecode] = Field(default=())
-    auth_verified_issuers: Annotated[tuple[str, ...], NoDecode] = Field(default=())
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    web_search_except: Annotated[tuple[str, ...], NoDecode] = ()
+    auth_allow: Annotated[tuple[str, ...], NoDecode] = ()
+    auth_admins: Annotated[tuple[str, ...], NoDecode] = ()
+    auth_verified_issuers: Annotated[tuple[str, ...], NoDecode] = ()
     auth_groups_claim: str = "groups"
     import_record_mb: float = Field(default=1.0, gt=0, le=100)
     import_records: int = Field(default=100_000, ge=1)
@@ -96,7 +96,7 @@ class Settings(BaseSettings):
     fetch_per_host: int = Field(default=2, ge=1, le=64)
     fetch_delay: float = Field(default=0.1, ge=0, le=60)
     fetch_timeout: float = Field(default=30.0, ge=1, le=300)
-    fetch_allow_private_hosts: Annotated[tuple[tuple[str, int], ...], NoDecode] = Field(default=())
+    fetch_allow_private_hosts: Annotated[tuple[tuple[str, int], ...], NoDecode] = ()
 
     @field_validator("rag_data_dir")
     @classmethod
@@ -119,14 +119,10 @@ class Settings(BaseSettings):
         return value
 
     @model_validator(mode="after")
-    def _check_weights(self) -> Settings:
+    def _check_combinations(self) -> Settings:
         if self.dense_weight + self.sparse_weight == 0:
             problem = "must be above 0 where SPARSE_WEIGHT is 0"
             raise ConfigError("setting_invalid", name="DENSE_WEIGHT", value="0", problem=problem)
-        return self
-
-    @model_validator(mode="after")
-    def _check_embedding_name(self) -> Settings:
         if self.embedding_base_url and self.embedding_model == "builtin":
             problem = "must name the model of the service at EMBEDDING_BASE_URL"
             raise ConfigError("setting_invalid", name="EMBEDDING_MODEL", value="builtin", problem=problem)
@@ -177,25 +173,19 @@ class Settings(BaseSettings):
             raise ValueError("must be names or addresses without ports, such as pages.lan,192.168.1.20")
         return tuple(name.strip("[]").rstrip(".") for name in names)
 
-    @field_validator("auth_allow", "auth_admins", mode="before")
+    @field_validator("auth_allow", "auth_admins", "auth_verified_issuers", mode="before")
     @classmethod
-    def _parse_addresses(cls, value: Any) -> Any:
+    def _parse_access_rules(cls, value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, str):
             return value
         entries = tuple(filter(None, re.split(r"[\s,]+", value)))
+        if info.field_name == "auth_verified_issuers":
+            if any(not re.fullmatch(r"https?://[^\s/]+.*", issuer) or "/common/" in issuer for issuer in entries):
+                raise ValueError("must be the addresses of issuers (https://id.example.com), each of one organisation")
+            return entries
         if any(not entry.isascii() or not _ACCESS_ENTRY.fullmatch(entry) for entry in entries):
             raise ValueError("must be addresses (ann@example.com), domains (@example.com) or *, with commas between")
         return tuple(entry.lower() for entry in entries)
-
-    @field_validator("auth_verified_issuers", mode="before")
-    @classmethod
-    def _parse_issuers(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        issuers = tuple(filter(None, re.split(r"[\s,]+", value)))
-        if any(not re.fullmatch(r"https?://[^\s/]+.*", issuer) or "/common/" in issuer for issuer in issuers):
-            raise ValueError("must be the addresses of issuers (https://id.example.com), each of one organisation")
-        return issuers
 
     @field_validator("fetch_allow_private_hosts", mode="before")
     @classmethod

@@ -361,20 +361,16 @@ def _is_inner_period(text: str, start: int, match: re.Match[str], cased: bool) -
     following = text[match.end() : match.end() + 3].lstrip()
     if (cased and following[:1].islower()) or following[:1] in _NEVER_INITIAL:
         return True
-    if before.isdigit() and _is_line_start(text, start, match.start() - len(before)):
-        return True
+    if before.isdigit():
+        number = match.start() - len(before)
+        line_start = max(start, text.rfind("\n", start, number) + 1)
+        if not text[line_start:number].strip(" \t"):
+            return True
     if before.lower() in ("max", "min") and following[:1].isdigit():
         return True
     if before.lower() in _ABBREVIATIONS or (cased and _INITIALS.fullmatch(before)):
         return True
     return cased and len(before) == 1 and before.isupper() and before != "I"
-
-
-def _is_line_start(text: str, start: int, at: int) -> bool:
-    """Return whether only blanks precede `at` on its line."""
-    while at > start and text[at - 1] in " \t":
-        at -= 1
-    return at == start or text[at - 1] == "\n"
 
 
 def _strip_span(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -455,12 +451,8 @@ def estimate_tokens(text: str) -> int:
 
 
 def make_encodable(text: str) -> str:
-    """Replace each lone surrogate in `text` with `?`; return the same object if there is none."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode("utf-8")
-    return text
+    """Replace each lone surrogate in `text` with `?`."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def join_surrogates(text: str) -> str:

@@ -59,10 +59,6 @@ class Trace:
             self.spans.append(span)
         return span
 
-    def find_completed(self, kind: Kind) -> list[Span]:
-        """Return the spans of a kind that ended successfully."""
-        return [span for span in self.spans if span.kind == kind and span.status == "ok"]
-
     def close(self) -> None:
         """End all open spans as stopped."""
         for span in self.spans:

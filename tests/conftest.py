@@ -120,10 +120,11 @@ def shared_parser() -> Iterator[Parser]:
 
 
 @pytest.fixture(autouse=True)
-def forget_chat_servers() -> None:
-    """Forget the capabilities of chat servers, since the system reuses their ports."""
+def forget_chat_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the capabilities of chat servers, since the system reuses their ports; shorten the pauses of retries."""
     for memory in (openai_chat._refused_fields, servers._capacities, structured._first_methods):
         memory.clear()
+    monkeypatch.setattr(openai_chat, "_PAUSES", (0.01, 0.01))
 
 
 @pytest.fixture(scope="session")

@@ -2,43 +2,47 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from examples import langchain_program
-from rag.app import App, ChatOptions
-from rag.config import Settings, load_settings
-from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreBusyError, StoreUnavailableError
-from rag.ingest.sources import example_sources
+from rag.app import App, ChatOptions, RunOptions
+from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreUnavailableError
+from rag.ingest.batch import ingest_all
+from rag.ingest.sources import example_sources, record_sources
 from rag.locales import say
+from rag.prompts.texts import SHIPPED
+from rag.retrieval.context import CAVEAT_THRESHOLD
+from rag.retrieval.retriever import Retriever
 from rag.runs.run import Question
-from rag.store.values import wait_limit
-from rag.types import Answer
+from rag.store.qdrant.library import open_library
+from rag.store.values import Filters, wait_limit
+from rag.tracing import Span
+from rag.types import Answer, Notice, Retrieval
+from tests.support.apps import finish, open_app
+from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
 from tests.support.qdrant_server import QdrantServer
-
-
-def settings_for(folder: Path, **more: str) -> Settings:
-    return load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url="", **more)
+from tests.support.tiny_model import build_tiny_reranker
 
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Yield an app with the sample pages."""
-    app = App(settings_for(tmp_path_factory.mktemp("data")))
-    job_id = app.imports.add_examples(library="main")
-    end = time.monotonic() + 120
-    while app.imports.jobs.job(job_id).state == "running":
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    yield app
-    app.close()
+    with closing(open_app(tmp_path_factory.mktemp("data"))) as app:
+        finish(app, app.imports.add_examples(library="main"))
+        yield app
+
+
+PRICE = "What does the Team plan cost per person and month?"
 
 
 def ask(app: App, question: str, mode: str = "fast", **how: object) -> Answer:
@@ -86,7 +90,7 @@ def test_a_page_is_summarised_and_its_summary_kept(app: App, wish: str, title: s
 @pytest.mark.parametrize(
     ("question", "gold"),
     [
-        ("What does the Team plan cost per person and month?", "9"),
+        (PRICE, "9"),
         ("本科生最多可以借多少册图书？", "20 册"),
     ],
 )
@@ -108,7 +112,7 @@ def test_a_question_that_no_page_answers(app: App) -> None:
 def test_a_chat_model_writes_the_answer(app: App, mode: str) -> None:
     with ChatServer(rules) as server:
         chat = ChatOptions("qwen3:8b", server.base_url, "key")
-        answer = ask(app, "What does the Team plan cost per person and month?", mode, chat=chat)
+        answer = ask(app, PRICE, mode, chat=chat)
     assert answer.outcome == "answered"
     assert answer.reasoner == "qwen3:8b"
     assert 1 <= answer.model_calls <= (2 if mode == "fast" else 12)
@@ -117,7 +121,7 @@ def test_a_chat_model_writes_the_answer(app: App, mode: str) -> None:
 
 def test_when_the_chat_model_fails_the_passages_are_quoted(app: App) -> None:
     chat = ChatOptions("m", "http://127.0.0.1:9/v1", "key")
-    answer = ask(app, "What does the Team plan cost per person and month?", chat=chat)
+    answer = ask(app, PRICE, chat=chat)
     assert answer.outcome == "caveat"
     assert answer.passages and answer.citations
     assert answer.notice and answer.notice.cause == "chat_unreachable"
@@ -127,34 +131,17 @@ def test_when_the_chat_model_fails_the_passages_are_quoted(app: App) -> None:
 
 
 def test_a_library_refuses_another_embedding_model(tmp_path: Path) -> None:
-    other = App(settings_for(tmp_path))
-    try:
-        from rag.store.qdrant.library import open_library
-
+    with closing(open_app(tmp_path)) as other:
         open_library(other._client, "main", "another-model", 12)
         with pytest.raises(ModelMismatchError, match="another-model"):
             other.imports.ingestor("main")
         assert other.library("main").pages() == []
-    finally:
-        other.close()
-
-
-def test_libraries_live_side_by_side(app: App) -> None:
-    name = app.libraries.create("Team B")
-    assert app.library(name).page_count() == 0
-    assert [info.display_name for info in app.libraries.infos()] == ["main", "Team B"]
-
-
-def test_a_second_process_gets_one_sentence(app: App) -> None:
-    with pytest.raises(StoreBusyError) as caught:
-        App(settings_for(app.settings.rag_data_dir))
-    assert "\n" not in str(caught.value)
 
 
 def test_a_data_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="Can't write"):
-        App(settings_for(tmp_path / "file" / "data"))
+        open_app(tmp_path / "file" / "data")
 
 
 def test_a_langchain_program_over_the_library(app: App) -> None:
@@ -165,22 +152,9 @@ def test_a_langchain_program_over_the_library(app: App) -> None:
     assert len(chunks) == 3 and all(chunk.startswith("https://") for chunk in chunks)
 
 
-def test_a_model_that_cannot_be_loaded_is_remembered(tmp_path: Path) -> None:
-    app = App(settings_for(tmp_path, embedding_model=str(tmp_path / "nowhere")))
-    assert app.models.problem() is None
-    with pytest.raises(ModelError):
-        _ = app.models.embedding
-    problem = app.models.problem()
-    assert problem is not None
-    assert problem.code == "embedding_no_folder"
-    assert not app.models.ready()
-    app.close()
-
-
 def test_it_starts_while_its_server_is_away_and_finds_it_by_itself(tmp_path: Path) -> None:
     server = QdrantServer(tmp_path / "server")
-    app = App(load_settings(None, rag_data_dir=tmp_path / "data", qdrant_url=server.url, llm_model=""))
-    with closing(app):
+    with closing(open_app(tmp_path / "data", qdrant_url=server.url)) as app:
         assert (away := app.outage()) is not None
         assert "Check QDRANT_URL" in say(away, "en")
         with wait_limit(0):
@@ -191,3 +165,167 @@ def test_it_starts_while_its_server_is_away_and_finds_it_by_itself(tmp_path: Pat
             while app.outage():
                 time.sleep(0.05)
             assert app.library().page_count() == 0
+
+
+# Searches: the strategy, texts by a chat model within the calls of a run, scopes, languages
+
+
+class Model:
+    """A model that follows the rules, writes texts to search with, and records the kinds of its calls."""
+
+    def __init__(self, **texts: str) -> None:
+        self.texts = texts
+        self.kinds: list[str] = []
+
+    def __call__(self, request: Request) -> Reply | str:
+        system = str(request.messages[0].get("content"))
+        jobs = {"hypothetical": "passage", "phrasings": "phrasings", "translation": "translation"}
+        texts = {kind: SHIPPED.for_job(job, system).text for job, kind in jobs.items()}
+        kind = next((kind for kind, text in texts.items() if system.startswith(text.partition("{")[0])), "")
+        self.kinds.append(kind or "other")
+        return self.texts[kind] if kind else rules(request)
+
+
+def _question(text: str, *, mode: str, strategy: str = "") -> Question:
+    return Question(text, ("main",), mode, options=RunOptions(strategy=strategy))
+
+
+def ask_model(app: App, question: str, model: Model, **how: Any) -> Answer:
+    with ChatServer(model) as server:
+        chat = ChatOptions("test", server.base_url, "key")
+        return app.wait(app.ask(_question(question, **how), chat=chat), timeout=60)
+
+
+def notes(answer: Answer) -> Any:
+    return answer.searches[0].notes
+
+
+def test_in_fast_mode_a_passage_is_one_more_call(app: App) -> None:
+    model = Model(passage="The Team plan costs nine euros.")
+    answer = ask_model(app, PRICE, model, mode="fast", strategy="hyde")
+    assert (answer.outcome, answer.model_calls, model.kinds) == ("answered", 2, ["passage", "other"])
+
+
+def test_in_deep_mode_a_passage_is_one_more_call_that_counts(app: App) -> None:
+    model = Model(passage="The Team plan costs nine euros per person and month.")
+    answer = ask_model(app, PRICE, model, mode="deep", strategy="hyde")
+    assert answer.outcome == "answered"
+    assert model.kinds.count("passage") == 1
+    assert answer.model_calls == len(model.kinds)
+    assert notes(answer)["passage"] == model.texts["passage"]
+
+
+def test_the_default_strategy_makes_no_calls_of_its_own(app: App) -> None:
+    for mode in ("fast", "deep"):
+        model = Model()
+        ask_model(app, PRICE, model, mode=mode)
+        assert set(model.kinds) == {"other"}
+
+
+def test_phrasings_are_searched_beside_the_question(app: App) -> None:
+    model = Model(phrasings="Team plan price\nmonthly price of a person")
+    answer = ask_model(app, PRICE, model, mode="deep", strategy="multi_query")
+    assert notes(answer)["queries"][1:] == ["Team plan price", "monthly price of a person"]
+
+
+@pytest.mark.parametrize("mode", ["fast", "deep"])
+def test_a_question_in_chinese_finds_the_english_page_without_a_translation(app: App, mode: str) -> None:
+    model = Model(translation=PRICE)
+    found = ask_model(app, "Business 套餐每人每月多少钱？", model, mode=mode)
+    assert "translation" not in model.kinds
+    first = found.searches[0]
+    assert any("pricing" in passage.url for passage in first.passages[:4]) and first.answerable >= CAVEAT_THRESHOLD
+
+
+def test_search_only_asks_no_model_unless_the_strategy_writes(app: App) -> None:
+    model = Model(passage="The Team plan costs nine euros.")
+    with ChatServer(model) as server:
+        chat = ChatOptions("test", server.base_url, "key")
+        for strategy in ("mmr", "auto", "rerank"):
+            app.search("小艇团队套餐", library="main", strategy=strategy, chat=chat)
+        assert model.kinds == []
+        app.search(PRICE, library="main", strategy="hyde", chat=chat)
+    assert model.kinds == ["passage"]
+
+
+def test_a_page_named_in_the_question_confines_the_search(app: App) -> None:
+    found = app.search("In the release notes, what does the Team plan cost?", library="main")
+    assert {passage.title for passage in found.passages} == {"Skiff release notes"}
+    assert found.question == "what does the Team plan cost?"
+    assert found.notes["scope"] == {"code": "scope_named", "params": {"names": "Skiff release notes"}}
+
+
+def test_a_scope_that_holds_nothing_is_left(app: App) -> None:
+    question = "在《古城墙夜市：吃什么，怎么去》中，restore a whole folder"
+    found = app.search(question, library="main", filters=Filters(languages=("en",)))
+    assert found.passages
+    assert found.notes["scope"]["code"] == "scope_empty"
+
+
+def test_what_was_chosen_beside_the_question_is_kept(app: App) -> None:
+    (page,) = [page for page in app.library("main").pages() if page.url.endswith("/handbook")]
+    filters = Filters(pages=(page.url_hash,))
+    found = app.search("In the release notes, what is new?", library="main", filters=filters)
+    assert {passage.url_hash for passage in found.passages} == {page.url_hash}
+    answer = app.wait(app.ask(Question(PRICE, ("main",), scope=filters)), timeout=60)
+    assert {passage.url_hash for passage in answer.passages} <= {page.url_hash}
+
+
+def test_the_settings_choose_the_strategy_and_the_reranker(tmp_path: Path) -> None:
+    folder = build_tiny_reranker(tmp_path / "reranker")
+    line = json.dumps({"url": "https://a.example/tea", "title": "Tea", "text": "Green tea needs cooler water."})
+    for reranker, code in ((str(folder), "rerank_with"), ("", "rerank_without_weights")):
+        with closing(open_app(tmp_path, strategy="rerank", reranker_model=reranker)) as app:
+            list(ingest_all(app.imports.ingestor("main"), list(record_sources([line], "lines"))))
+            found = app.search("green tea", library="main")
+            assert (found.strategy, found.notes["reranker"]["code"]) == ("rerank", code)
+            assert app.search("green tea", library="main", strategy="keyword").strategy == "keyword"
+
+
+def test_a_reranker_that_cannot_be_loaded_is_said(tmp_path: Path) -> None:
+    with closing(open_app(tmp_path, reranker_model="/no/such")) as app:
+        line = json.dumps({"url": "https://a.example/tea", "title": "Tea", "text": "Green tea needs cooler water."})
+        list(ingest_all(app.imports.ingestor("main"), list(record_sources([line], "lines"))))
+        found = app.search("green tea", library="main")
+        assert found.passages
+        assert "RERANKER_MODEL" in say(Notice(**found.notes["fell_back"]), "en")
+
+
+def test_a_fast_answer_makes_one_search_and_its_follow_ups_none(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    searching = Retriever.search
+
+    def counted(retriever: Retriever, question: str, **how: Any) -> Retrieval:
+        searched.append(question)
+        return searching(retriever, question, **how)
+
+    monkeypatch.setattr(Retriever, "search", counted)
+    asked = app.converse(Question("绿茶用多少度的水泡？", ("main",)))
+    app.wait(asked.run_id, 60)
+    until = time.monotonic() + 60
+    while not app.conversations.turn(asked.turn_id).suggestions:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert len(searched) == 1
+    assert [span.kind for span in app.conversations.spans(asked.turn_id)].count("leg") == 1
+
+
+def test_a_run_is_traced_as_spans_of_steps_and_searches(app: App) -> None:
+    with ChatServer(Model()) as server:
+        chat = ChatOptions("test", server.base_url, "key")
+        asked = app.converse(Question(PRICE, ("main",)), chat=chat, owner="ann")
+        answer = app.wait(asked.run_id, 60)
+    spans = {span.id: span for span in app.conversations.spans(asked.turn_id, "ann")}
+
+    def path(span: Span) -> str:
+        return f"{path(spans[span.parent])} {span.kind}" if span.parent else span.kind
+
+    assert [span.name for span in spans.values() if span.kind == "node"] == [step.node for step in answer.steps]
+    told = {f"{path(span)}: {span.name}" for span in spans.values()}
+    assert {"node: agent", "node model: test", "node: retrieve", "node tool: retrieve", "node: generate"} <= told
+    assert any(one.startswith("node tool leg: ") for one in told)
+    models = [span for span in spans.values() if span.kind == "model"]
+    assert len(models) == answer.model_calls
+    assert sum(span.attributes["tokens_in"] for span in models) == answer.usage.tokens_in
+    assert all(span.status == "ok" and spans.get(span.parent, span).start <= span.start for span in spans.values())
+    assert app.conversations.spans(asked.turn_id, "bob") == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,18 +19,10 @@ from rag.app.chat_models import (
 from rag.config import load_settings
 from rag.errors import ModelError
 from rag.locales import say
-from rag.models import openai_chat
 from rag.models.http_clients import UserTransport
 from tests.support.chat_server import ChatServer, Reply
 
 OURS = {"llm_model": "a", "llm_base_url": "http://127.0.0.1:9/v1", "llm_api_key": "operators"}
-
-
-@pytest.fixture(autouse=True)
-def fast(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(openai_chat, "_PAUSES", (0.01, 0.01))
-    monkeypatch.setattr(openai_chat, "_refused_fields", {})
-    yield
 
 
 def chats(**settings: Any) -> ChatModels:

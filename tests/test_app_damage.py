@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from rag.app import App
 from rag.commands.doctor import examine
-from rag.config import load_settings
-from rag.locales import LANGUAGES, say
+from rag.locales import say
 from rag.runs.run import Question
 from rag.store.qdrant.records import page_id
-from rag.types import Answer, Notice
+from rag.types import Answer
+from tests.support.apps import finish, open_app
 from tests.support.page_server import ARTICLE, PageServer, Reply
 
 TEXT = (
@@ -29,22 +29,16 @@ ASKED = "When does the ferry to the island leave, and what does a ticket cost?"
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[App]:
-    """Yield an app whose only page was changed directly in the database."""
-    opened = App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))
-    upload(opened)
-    yield opened
-    opened.close()
+    """Yield an app with one page."""
+    with closing(open_app(tmp_path)) as opened:
+        upload(opened)
+        yield opened
 
 
 def finished(app: App, job_id: str) -> str:
     """Return the outcome of the job's only item."""
-    end = time.monotonic() + 60
-    while app.imports.jobs.job(job_id).state == "running":
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    (item,) = app.imports.jobs.items(job_id)
-    assert item.result is not None
-    return item.result.status
+    (result,) = finish(app, job_id)
+    return result.status
 
 
 def upload(app: App) -> str:
@@ -111,18 +105,13 @@ def test_a_damaged_page_is_fetched_in_full_despite_its_etag(tmp_path: Path) -> N
             return Reply(b"" if known else ARTICLE.encode(), status=304 if known else 200, headers={"ETag": '"1"'})
 
         url = server.add_reply("/ferry", page)
-        no_others = {"qdrant_url": "", "llm_model": "", "llm_base_url": ""}
-        allowed = f"{server.host}:{server.port}"
-        app = App(load_settings(None, rag_data_dir=tmp_path, fetch_allow_private_hosts=allowed, **no_others))
-        try:
+        with closing(open_app(tmp_path, fetch_allow_private_hosts=f"{server.host}:{server.port}")) as app:
             assert finished(app, app.imports.add_urls([url], library="main")) == "added"
             assert finished(app, app.imports.jobs.recheck("main")) == "unchanged"
             damage(app)
             assert app.search("When was the lighthouse built?", library="main").damaged
             assert finished(app, app.imports.jobs.recheck("main")) == "updated"
             assert "1910" in ask(app, question="When was the lighthouse of Vik built?").text
-        finally:
-            app.close()
 
 
 def test_a_page_whose_own_text_is_damaged_is_not_summarised(app: App) -> None:
@@ -136,13 +125,3 @@ def test_a_page_whose_own_text_is_damaged_is_not_summarised(app: App) -> None:
     assert library.texts([page.url_hash]) == {}
     assert upload(app) == "updated"
     assert "nine each morning" in ask(app, "summary", "Summarise the ferry page").text
-
-
-def test_what_is_said_of_damage_is_said_in_every_language() -> None:
-    for language in LANGUAGES:
-        for code, params in (
-            ("pages_damaged", {"titles": "“X”"}),
-            ("page_damaged", {"title": "X"}),
-            ("doctor_library_damaged", {"library": "main", "urls": "file:///x"}),
-        ):
-            assert "X" in say(Notice(code, params), language) or "file:///x" in say(Notice(code, params), language)

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
-from rag.app import App
-from rag.config import load_settings
 from rag.errors import StoreError
+from tests.support.apps import finish, open_app
 from tests.support.hashed_model import HashedBuiltin
 
 NOTE = "Opening hours of the harbour office\n\nThe office is open from six in the morning until midnight.\n"
 
 
-def wait(app: App, job: str) -> None:
-    end = time.monotonic() + 120
-    while app.imports.jobs.job(job).state == "running":
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def test_undo_restores_the_texts_of_deleted_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name: HashedBuiltin())
-    app = App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))
-    wait(app, app.imports.add_files([("hours.txt", NOTE.encode())], library="main"))
+    app = open_app(tmp_path)
+    finish(app, app.imports.add_files([("hours.txt", NOTE.encode())], library="main"))
     (page,) = app.library("main").pages()
     assert page.title == "Opening hours of the harbour office"  # the title of a text file is its first line
     token = app.deletions.record("main", [page.url_hash])
     app.remove_pages("main", [page.url_hash])
     assert app.library("main").pages() == []
-    wait(app, app.deletions.undo(token))
+    finish(app, app.deletions.undo(token))
     again = app.page("main", page.url_hash)
     assert again and (again.text, again.title, again.source) == (NOTE.strip(), page.title, "file")
     assert app.library("main").chunks(page.url_hash)

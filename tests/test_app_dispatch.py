@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rag.app import App, Question, RunOptions
-from rag.config import load_settings
 from rag.conversations.conversations import TurnView
+from tests.support.apps import open_app
 from tests.support.page_server import PageServer
 
 TEA = "<html><title>Tea of the Harbour</title><article><h1>Tea</h1><p>{}</p></article></html>".format(
@@ -21,15 +21,7 @@ TEA = "<html><title>Tea of the Harbour</title><article><h1>Tea</h1><p>{}</p></ar
 @pytest.fixture
 def app(tmp_path: Path, page_server: PageServer) -> Iterator[App]:
     page_server.add("/tea", TEA)
-    settings = load_settings(
-        None,
-        rag_data_dir=tmp_path,
-        qdrant_url="",
-        llm_model="",
-        llm_base_url="",
-        fetch_allow_private_hosts=f"{page_server.host}:{page_server.port}",
-    )
-    with closing(App(settings)) as one:
+    with closing(open_app(tmp_path, fetch_allow_private_hosts=f"{page_server.host}:{page_server.port}")) as one:
         one.imports.start()
         yield one
 

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -15,11 +15,10 @@ import pytest
 
 from rag.app import App, ChatOptions, Question
 from rag.app.chat_models import ChatModels, ConnectionStore, Holder
-from rag.config import load_settings
 from rag.errors import ModelError
-from rag.locales import LANGUAGES, say
 from rag.models.chat import check_chat_model
 from rag.types import Answer
+from tests.support.apps import app_settings, finish, open_app
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
 from tests.support.research_model import ResearchModel, step
@@ -38,11 +37,9 @@ def until(happens: Callable[[], Any]) -> Any:
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[App]:
-    opened = App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))
-    job = opened.imports.add_files([("aso.md", TEXT)], library="main")
-    until(lambda: opened.imports.jobs.job(job).state == "done")
-    yield opened
-    opened.close()
+    with closing(open_app(tmp_path)) as opened:
+        finish(opened, opened.imports.add_files([("aso.md", TEXT)], library="main"))
+        yield opened
 
 
 def connected(app: App, server: ChatServer, key: str, browser: str, owner: str = "") -> ChatOptions:
@@ -59,7 +56,7 @@ def reason(model: Any) -> str:
 
 
 def test_each_request_asks_for_the_key_anew(tmp_path: Path) -> None:
-    chats = ChatModels(load_settings(None, rag_data_dir=tmp_path, llm_model="", llm_base_url=""))
+    chats = ChatModels(app_settings(tmp_path))
     with ChatServer(lambda _: "ready", key=KEY) as server, ChatServer(lambda _: "ready") as other:
         chats.connections.add("browser", "ann", ChatOptions("test", server.base_url, KEY))
         options = chats.connections.get("browser", "ann")
@@ -73,8 +70,6 @@ def test_each_request_asks_for_the_key_anew(tmp_path: Path) -> None:
         chats.connections.forget("browser")
         assert reason(model) == "chat_disconnected"
         assert (len(server.requests), len(other.requests)) == (2, 0)
-    for language in LANGUAGES:
-        assert say(ModelError("chat_disconnected").notice, language)
 
 
 def reaches(models: Iterable[Any], text: str) -> bool:
@@ -93,7 +88,7 @@ def reaches(models: Iterable[Any], text: str) -> bool:
 
 def test_nothing_that_is_built_of_a_connection_holds_its_key(tmp_path: Path) -> None:
     """The model outlives the connection if a run uses it; while connected, it reads the key from the connection."""
-    chats = ChatModels(load_settings(None, rag_data_dir=tmp_path, llm_model="", llm_base_url=""))
+    chats = ChatModels(app_settings(tmp_path))
     with ChatServer(lambda _: "ready", key=KEY) as server:
         chats.connections.add("browser", "", ChatOptions("test", server.base_url, KEY, fast_model="small"))
         options = chats.connections.get("browser", "")

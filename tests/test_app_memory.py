@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from rag.app import App, ChatOptions, Question, RunOptions
-from rag.config import load_settings
 from rag.conversations.conversations import TurnView
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
+from tests.support.apps import open_app
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
 from tests.support.hashed_model import HashedBuiltin
@@ -26,7 +26,7 @@ OPENS = "When does the Paris office open in the morning?"
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
     monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name: HashedBuiltin())
-    with closing(App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))) as app:
+    with closing(open_app(tmp_path)) as app:
         row = json.dumps({"url": "https://offices.example/", "title": "Offices", "lang": "en", "text": PAGE})
         assert [one.status for _, one in ingest_all(app.imports.ingestor("main"), list(record_sources([row], "p")))]
         yield app

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -15,12 +16,12 @@ import pytest
 from rag.app import App, Question
 from rag.app.moves import LibraryMove, encode
 from rag.cli import main
-from rag.config import Settings, load_settings
 from rag.errors import StoreError
 from rag.ingest.sources import record_sources
 from rag.models import model_files
 from rag.models.model_files import MINILM, MINILM_STORED
 from rag.store.qdrant.records import LIBRARIES, chunks_collections, library_id
+from tests.support.apps import finish, open_app
 
 pytestmark = pytest.mark.skipif(model_files.find_e5_package() is None, reason="there is one built-in model here")
 
@@ -39,30 +40,19 @@ def record(number: int) -> dict[str, str]:
     return {"url": f"https://a.example/{number}", "title": f"Station {number}", "text": f"{text} {more}"}
 
 
-def settings_for(folder: Path, model: str = "builtin") -> Settings:
-    return load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url="", embedding_model=model)
-
-
 def add(app: App, first: int, last: int) -> str:
     rows = [*map(record, range(first, last)), *([OIL] if first == 0 else [])]
     return app.imports.submit(list(record_sources(map(json.dumps, rows), "pages.jsonl")), library="main")
 
 
-def finish(app: App, job: str) -> None:
-    deadline = time.monotonic() + 60
-    while app.imports.jobs.job(job).state == "running":
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def statuses(app: App, job: str) -> list[str]:
-    return [item.result.status for item in app.imports.jobs.items(job, limit=1_000) if item.result]
+    return [result.status for result in finish(app, job)]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Create the data of an app that was used with the old model: 25 pages, and an answer."""
-    app = App(settings_for(tmp_path, MINILM))
+    app = open_app(tmp_path, embedding_model=MINILM)
     finish(app, add(app, 0, 24))
     asked = app.converse(Question("How often was the bell of station 9 wound?", ("main",)))
     assert app.wait(asked.run_id, timeout=60).citations
@@ -76,9 +66,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def app(folder: Path) -> Iterator[App]:
-    opened = App(settings_for(folder))
-    yield opened
-    opened.close()
+    with closing(open_app(folder)) as opened:
+        yield opened
 
 
 def ended(app: App) -> LibraryMove:
@@ -98,8 +87,7 @@ def test_it_moves_is_compared_and_goes_back(app: App) -> None:
     assert app.library("main").embedding_model == model_files.E5
     assert {page.url: app.library("main").chunks(page.url_hash) for page in app.library("main").pages()} == before
     assert app.search("守灯人多久上一次发条？", library="main").passages  # which the old model could not read
-    finish(app, job := add(app, 20, 26))
-    assert statuses(app, job) == ["unchanged"] * 4 + ["added"] * 2
+    assert statuses(app, add(app, 20, 26)) == ["unchanged"] * 4 + ["added"] * 2
     app.moves.go_back("main")
     ended(app)
     assert app.library("main").embedding_model == MINILM_STORED
@@ -149,10 +137,10 @@ def test_an_import_goes_on_with_the_new_model_after_the_switch(app: App) -> None
 
 
 def test_a_move_that_was_cut_off_goes_on_with_the_next_start(folder: Path) -> None:
-    app = App(settings_for(folder))
+    app = open_app(folder)
     app._client.set_payload(LIBRARIES, {"moving_to": model_files.E5}, [library_id("main")])
     app.close()
-    app = App(settings_for(folder))
+    app = open_app(folder)
     assert app.library("main").embedding_model == MINILM_STORED
     app.start()
     ended(app)

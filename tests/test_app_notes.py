@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from rag.app import App
-from rag.config import load_settings
 from rag.errors import RagError
 from rag.types import Citation
 from tests.store.support import save_turn
+from tests.support.apps import open_app
 
 OIL = "The lamp of Grey Point burns colza oil."
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[App]:
-    opened = App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))
-    yield opened
-    opened.close()
+    with closing(open_app(tmp_path)) as opened:
+        yield opened
 
 
 def test_an_answer_saved_as_a_page_is_excluded_from_answers(app: App) -> None:

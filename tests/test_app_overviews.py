@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from rag.app import App
-from rag.config import load_settings
 from rag.errors import StoreUnavailableError
 from rag.reasoning.extractive import ExtractiveReasoner
+from tests.support.apps import finish, open_app
 from tests.support.hashed_model import HashedBuiltin
 
 FAQ = """# Parking at the harbour
@@ -35,18 +36,15 @@ PLAIN = "# 灯塔\n\n灯塔建于一八七四年，由三位看守轮流值守�
 
 
 @pytest.fixture
-def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> App:
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
     monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name: HashedBuiltin())
-    return App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))
+    with closing(open_app(tmp_path)) as opened:
+        yield opened
 
 
 def save(app: App, *files: tuple[str, str]) -> dict[str, str]:
     """Save these files; return the pages' hashes by title."""
-    job = app.imports.add_files([(name, text.encode()) for name, text in files], library="main")
-    end = time.monotonic() + 120
-    while app.imports.jobs.job(job).state == "running":
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    finish(app, app.imports.add_files([(name, text.encode()) for name, text in files], library="main"))
     return {page.title: page.url_hash for page in app.library("main").pages()}
 
 
@@ -59,7 +57,6 @@ def test_pages_are_told_by_a_sentence_of_their_own_and_asked_by_their_own_questi
     assert said["灯塔"] == "灯塔建于一八七四年，由三位看守轮流值守，每晚点灯。"
     assert set(made.questions) == {"How much does a space cost?", "Can I park a caravan?"}
     assert app.overviews.get("main", hashes, app.reasoner("main"), "en").done()
-    app.close()
 
 
 def test_a_page_without_questions_offers_none(app: App) -> None:
@@ -67,7 +64,6 @@ def test_a_page_without_questions_offers_none(app: App) -> None:
     made = app.overviews.get("main", [pages["灯塔"], "0" * 32], app.reasoner("main"), "zh").result(60)
     assert [page.title for page, _ in made.pages] == ["灯塔"]
     assert made.questions == ()
-    app.close()
 
 
 def test_the_sentences_of_new_pages_are_encoded_before_anybody_asks(app: App) -> None:
@@ -81,7 +77,6 @@ def test_the_sentences_of_new_pages_are_encoded_before_anybody_asks(app: App) ->
     chunks = app.library("main").chunks(pages["Parking at the harbour"])
     assert [*reasoner.select("Where does a caravan park?", chunks)]
     assert model.encoded == []
-    app.close()
 
 
 def test_so_are_those_of_a_small_library_once_the_app_has_started(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +87,6 @@ def test_so_are_those_of_a_small_library_once_the_app_has_started(app: App, monk
     monkeypatch.setattr("rag.app._FEW_PAGES", 0)
     app._warm()
     assert prepared == [["main", *pages.values()]]
-    app.close()
 
 
 def test_a_database_that_is_away_at_the_start_costs_only_that(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,4 +95,3 @@ def test_a_database_that_is_away_at_the_start_costs_only_that(app: App, monkeypa
 
     monkeypatch.setattr(app, "library", away)
     app._warm()
-    app.close()

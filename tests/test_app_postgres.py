@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from rag.app import App, Question
+from rag.app import Question
 from rag.config import load_settings
 from rag.errors import ConfigError
 from rag.ingest.sources import Source
+from tests.support.apps import finish, open_app
 from tests.support.hashed_model import HashedBuiltin
 
 PAGE = "The Berlin office opens at eight in the morning. The Paris office opens at nine in the morning."
 OPENS = "When does the Paris office open in the morning?"
 
 
-def opened(folder: Path, url: str) -> App:
-    return App(load_settings(None, rag_data_dir=folder, database_url=url, qdrant_url="", llm_model="", llm_base_url=""))
-
-
 def test_everything_is_there_for_the_next_app(
     tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name: HashedBuiltin())
-    with closing(opened(tmp_path, postgres_url)) as app:
+    with closing(open_app(tmp_path, database_url=postgres_url)) as app:
         source = Source("offices.md", "file:///offices.md", "file", data=PAGE.encode())
         job = app.imports.jobs.submit([source], library="main")
-        end = time.monotonic() + 30
-        while app.imports.jobs.job(job).state == "running":
-            assert time.monotonic() < end
-            time.sleep(0.02)
-        assert [item.result.status for item in app.imports.jobs.items(job) if item.result] == ["added"]
+        assert [result.status for result in finish(app, job)] == ["added"]
         app.converse(Question("Remember that I like tea", ("main",)), owner="ann", person="ann")
         first = app.converse(Question(OPENS, ("main",)), owner="ann", person="ann")
         app.wait(first.run_id, 30)
@@ -42,7 +34,7 @@ def test_everything_is_there_for_the_next_app(
     with psycopg.connect(postgres_url) as connection:
         counted = connection.execute("SELECT count(*) FROM checkpoints WHERE checkpoint_ns = ''").fetchone()
         assert counted == (1,)
-    with closing(opened(tmp_path, postgres_url)) as again:
+    with closing(open_app(tmp_path, database_url=postgres_url)) as again:
         assert again.imports.jobs.job(job).done == 1
         turn = again.conversations.turn(first.turn_id, "ann")
         assert turn.answer is not None and "nine in the morning" in turn.answer.text

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from rag.app import App
-from rag.config import Settings, load_settings
 from rag.ingest.sources import web_source
 from rag.store.qdrant.records import LIBRARIES, RESTORE_PERIOD, library_id
 from rag.store.sql.evaluation_table import StoredRow
 from tests.store.support import save_turn
+from tests.support.apps import finish, open_app
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url="")
-
-
-@pytest.fixture
-def app(settings: Settings) -> Iterator[App]:
-    opened = App(settings)
-    yield opened
-    opened.close()
+def app(tmp_path: Path) -> Iterator[App]:
+    with closing(open_app(tmp_path)) as opened:
+        yield opened
 
 
 def filled(app: App) -> str:
@@ -72,22 +67,19 @@ def test_all_of_it_comes_back(app: App) -> None:
     assert [job.state for job in app.imports.jobs.jobs(name)] == ["paused"]  # nothing continued unseen
 
 
-def test_removed_data_is_gone_after_a_day_even_after_a_restart(app: App, settings: Settings) -> None:
+def test_removed_data_is_gone_after_a_day_even_after_a_restart(app: App) -> None:
     name = filled(app)
     app.remove_library(name)
     a_day_passes(app, name)
     assert app.libraries.removed_libraries() == []
     app.close()
-    later = App(settings)
-    try:
+    with closing(App(app.settings)) as later:
         assert sum(rows(later, name).values()) > 0
         later._upkeep.start()
         later._upkeep.close()  # waits for the first round
         assert not any(rows(later, name).values())
         assert not any(name in one.name for one in later._client.get_collections().collections)
         assert [one.id for one in later.conversations.conversations("main", "ann")] == ["c2"]
-    finally:
-        later.close()
 
 
 def test_a_removed_library_is_not_looked_at_again_on_schedule(app: App) -> None:
@@ -107,7 +99,6 @@ def test_an_import_into_a_removed_library_says_so(app: App) -> None:
     name = filled(app)
     app.remove_library(name)
     job_id = app.imports.submit([web_source("https://a.example/")], library=name)
-    while app.imports.jobs.job(job_id).state == "running":
-        pass
+    finish(app, job_id)
     notice = app.imports.jobs.job(job_id).notice
     assert notice is not None and notice.code == "library_removed"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +16,6 @@ from rag.access import Person, build_person, parse_subject
 from rag.app import App, Question, RunOptions
 from rag.app.roles import EVERYONE, ROLES, RULES, Roles, Rule, role_of
 from rag.app.transfer import Transfers
-from rag.config import load_settings
 from rag.conversations.conversations import Conversations
 from rag.errors import RagError, StoreError
 from rag.evaluation.sets import Sets
@@ -25,6 +24,7 @@ from rag.ingest.schedule import Schedules
 from rag.store.sql.database import Database
 from rag.store.sql.small_tables import Grant, Role
 from rag.types import Answer, Citation
+from tests.support.apps import finish, open_app
 from tests.support.hashed_model import HashedBuiltin
 from tests.test_privacy import CLASSES, methods
 
@@ -146,9 +146,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     folder = tmp_path_factory.mktemp("roles")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: HashedBuiltin())
-        opened = App(load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url=""))
-        yield opened
-        opened.close()
+        with closing(open_app(folder)) as opened:
+            yield opened
 
 
 def service_of(app: App, name: str) -> Any:
@@ -293,11 +292,7 @@ def test_a_link_needs_every_library_that_its_answers_come_from(app: App) -> None
 def test_a_reader_asks_and_adds_nothing(app: App) -> None:
     name = app.for_person(ANN).libraries.create("Harbour office")
     anns = app.for_person(ANN)
-    job = anns.imports.add_files([("harbour.md", PAGE.encode())], library=name, owner=ANN.owner)
-    end = time.monotonic() + 60
-    while anns.imports.jobs.of(ANN.owner).job(job).state == "running":
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    finish(app, anns.imports.add_files([("harbour.md", PAGE.encode())], library=name, owner=ANN.owner))
     anns.roles.grant(name, EVERYONE, "reader")
     bobs = app.for_person(BOB)
     answer = bobs.wait(bobs.ask(Question("How was the harbour toll paid?", (name,)), owner=BOB.owner), 60)

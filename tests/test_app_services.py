@@ -20,6 +20,7 @@ from rag.errors import ConfigError, ModelError, ModelMismatchError, RagError
 from rag.ingest.sources import record_sources
 from rag.models import model_files
 from rag.models.embedding import EmbeddingModel
+from tests.support.apps import finish, open_app
 from tests.support.model_server import ModelServer, hash_texts
 from tests.support.quoting import builtin_model
 
@@ -38,19 +39,14 @@ QUESTION = "How often was the bell of station 1 wound?"
 def app_of(folder: Path, server: ModelServer | None = None, **settings: Any) -> Iterator[App]:
     if server is not None:
         settings = {"embedding_base_url": server.url, "embedding_model": "m", "embedding_timeout": 2.0, **settings}
-    plain = {"qdrant_url": "", "llm_model": "", "llm_base_url": ""}
-    with closing(App(load_settings(None, rag_data_dir=folder, **{**plain, **settings}))) as app:
+    with closing(open_app(folder, **settings)) as app:
         yield app
 
 
 def add(app: App, pages: Sequence[dict[str, str]] = PAGES) -> list[str]:
     """Import the pages; return their statuses."""
-    job = app.imports.submit(list(record_sources(map(json.dumps, pages), "pages.jsonl")), library="main")
-    deadline = time.monotonic() + 60
-    while app.imports.jobs.job(job).state == "running":
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return [item.result.status if item.result else "" for item in app.imports.jobs.items(job, limit=1_000)]
+    sources = list(record_sources(map(json.dumps, pages), "pages.jsonl"))
+    return [result.status for result in finish(app, app.imports.submit(sources, library="main"))]
 
 
 def test_pages_are_added_and_found_by_a_service(tmp_path: Path) -> None:

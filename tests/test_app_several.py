@@ -12,7 +12,6 @@ import pytest
 
 from rag.app import App, Question, RunOptions
 from rag.cli import main
-from rag.config import load_settings
 from rag.errors import StoreError
 from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import get_chunker
@@ -23,6 +22,7 @@ from rag.store.qdrant.library import open_library
 from rag.types import RunMode
 from rag.ui.kit.sources import answer_of, pages_now
 from rag.web.fetch import Fetcher
+from tests.support.apps import open_app
 from tests.support.hashed_model import HashedBuiltin, HashedModel
 
 BRIDGE = "The harbour bridge was opened in 1932. It has eight lanes and two tracks for trains. Ships pass below it."
@@ -42,7 +42,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     patch = pytest.MonkeyPatch()
     patch.setattr("rag.app.libraries.load_embedding_model", lambda name: loaded[name]())
     folder = tmp_path_factory.mktemp("data")
-    with closing(App(load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url=""))) as app:
+    with closing(open_app(folder)) as app:
         ingestor = app.imports.ingestor("main")
         other = open_library(app._client, "boats", "hashed", HashedModel.dimension)
         boats = Ingestor(other, HashedModel(), app.models.sparse, Fetcher(()), Parser(), get_chunker())
@@ -97,27 +97,20 @@ def test_a_stored_answer_finds_its_texts_where_they_are(app: App) -> None:
 
 
 def test_the_command_line_takes_several(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = ["--data-dir", str(tmp_path / "data")]
     for name, text in (("bridge", BRIDGE), ("ferry", FERRY)):
         (tmp_path / "pages.jsonl").write_text(_row(name, text), encoding="utf-8")
-        with closing(App(load_settings(None, rag_data_dir=tmp_path / "data", qdrant_url=""))) as made:
+        with closing(open_app(tmp_path / "data")) as made:
             if not made.libraries.has(name):
                 made.libraries.create(name)
-        assert _run(tmp_path, name, "import", str(tmp_path / "pages.jsonl")) == 0
+        assert main([*data, "--library", name, "import", str(tmp_path / "pages.jsonl")]) == 0
     capsys.readouterr()
     for command in ("search", "ask"):
-        assert main([*_where(tmp_path), "--library", "bridge=0.5", "--library", "ferry", command, "--json", WHEN]) == 0
+        assert main([*data, "--library", "bridge=0.5", "--library", "ferry", command, "--json", WHEN]) == 0
         row: dict[str, Any] = json.loads(capsys.readouterr().out)
         assert {one["library"] for one in row["hits"]} == {"bridge", "ferry"}
         assert all(one["library"] == "ferry" for one in row.get("citations", ()) if "1911" in one["quote"])
     with pytest.raises(SystemExit):
-        main([*_where(tmp_path), "--library", "bridge", "--library", "ferry", "pages"])
+        main([*data, "--library", "bridge", "--library", "ferry", "pages"])
     with pytest.raises(SystemExit):
-        main([*_where(tmp_path), "--library", "bridge=much", "search", WHEN])
-
-
-def _where(folder: Path) -> list[str]:
-    return ["--data-dir", str(folder / "data")]
-
-
-def _run(folder: Path, library: str, *arguments: str) -> int:
-    return main([*_where(folder), "--library", library, *arguments])
+        main([*data, "--library", "bridge=much", "search", WHEN])

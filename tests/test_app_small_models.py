@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from rag.app import App, Question
-from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import example_sources, record_sources
 from rag.types import Answer
+from tests.support.apps import open_app
 from tests.support.chat_server import ChatServer, Reply, Request
 
 PAGES = {
@@ -37,13 +37,20 @@ Script = Callable[[Request], Reply | str]
 def app_with(script: Script, folder: Path, **settings: Any) -> Iterator[tuple[App, ChatServer]]:
     rows = [{"url": url, "title": title, "lang": "en", "text": text} for url, (title, text) in PAGES.items()]
     pages = record_sources([json.dumps(row) for row in rows], "pages.jsonl")
-    with ChatServer(script) as server:
-        given = load_settings(
-            None, rag_data_dir=folder, qdrant_url="", llm_model="small", llm_base_url=server.base_url, **settings
-        )
-        with closing(App(given)) as app:
-            list(ingest_all(app.imports.ingestor("main"), list(pages)))
-            yield app, server
+    with ExitStack() as stack:
+        server = stack.enter_context(ChatServer(script))
+        app = open_app(folder, llm_model="small", llm_base_url=server.base_url, **settings)
+        stack.enter_context(closing(app))
+        list(ingest_all(app.imports.ingestor("main"), list(pages)))
+        yield app, server
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, list[str]]]:
+    """Yield an app, and the replies, of which its model sends the last."""
+    said: list[str] = []
+    with app_with(lambda _: said[-1], tmp_path_factory.mktemp("small")) as (app, _):
+        yield app, said
 
 
 def asked(app: App, question: str = QUESTION, mode: str = "fast", **how: Any) -> Answer:
@@ -68,9 +75,10 @@ def asked(app: App, question: str = QUESTION, mode: str = "fast", **how: Any) ->
         ("[1] Orrin mill\n[1] Orrin mill", "quoted_unsupported"),
     ],
 )
-def test_what_says_nothing_gives_way_to_quotes(tmp_path: Path, reply: str, notice: str) -> None:
-    with app_with(lambda _: reply, tmp_path) as (app, _):
-        answer = asked(app)
+def test_what_says_nothing_gives_way_to_quotes(small: tuple[App, list[str]], reply: str, notice: str) -> None:
+    app, said = small
+    said.append(reply)
+    answer = asked(app)
     assert "1790" in answer.text and answer.citations
     assert (answer.outcome, answer.notice and answer.notice.code) == ("caveat", notice)
 
@@ -87,25 +95,27 @@ def test_what_says_nothing_gives_way_to_quotes(tmp_path: Path, reply: str, notic
         f"**Thinking:** passage 1 tells.\n\n**Answer:** {ANSWER}<|im_end|>",
     ],
 )
-def test_what_is_wrapped_is_the_same_answer(tmp_path: Path, reply: str) -> None:
-    with app_with(lambda _: reply, tmp_path) as (app, _):
-        answer = asked(app)
+def test_what_is_wrapped_is_the_same_answer(small: tuple[App, list[str]], reply: str) -> None:
+    app, said = small
+    said.append(reply)
+    answer = asked(app)
     assert (answer.text, answer.outcome, answer.notice) == (
         "The mill at Orrin was built in 1790.[1]", "answered", None
     )  # fmt: skip
 
 
-def test_a_model_is_believed_where_the_search_is_not_sure(tmp_path: Path) -> None:
-    with app_with(lambda _: "NOT_IN_PAGES", tmp_path) as (app, _):
-        answer = asked(app, "Who painted the ceiling of the opera house in Lisbon?")
-    assert answer.outcome == "not_in_pages" and not answer.text
+HEADINGS = "Orrin mill › Orrin mill (2026-01-01) Boats › Boats (2026-01-01)"  # by a model with 0.5B parameters
 
 
-def test_text_without_citations_is_not_an_answer_after_a_doubtful_search(tmp_path: Path) -> None:
-    headings = "Orrin mill › Orrin mill (2026-01-01) Boats › Boats (2026-01-01)"  # by a model with 0.5B parameters
-    with app_with(lambda _: headings, tmp_path) as (app, _):
-        answer = asked(app, "Who painted the ceiling of the opera house in Lisbon?")
-    assert (answer.outcome, answer.notice and answer.notice.code) == ("not_in_pages", "not_in_pages")
+@pytest.mark.parametrize(("reply", "text"), [("NOT_IN_PAGES", ""), (HEADINGS, HEADINGS)])
+def test_a_doubtful_search_and_a_reply_without_citations_give_no_answer(
+    small: tuple[App, list[str]], reply: str, text: str
+) -> None:
+    app, said = small
+    said.append(reply)
+    answer = asked(app, "Who painted the ceiling of the opera house in Lisbon?")
+    assert (answer.outcome, answer.text) == ("not_in_pages", text)
+    assert answer.notice and answer.notice.code == "not_in_pages"
 
 
 @pytest.mark.parametrize("mode", ["fast", "deep", "research", "judge"])
@@ -136,8 +146,8 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, lis
         return replace(said[-1], text=said[-1].text.replace("MARKER", marker[0] if marker else ""))
 
     with ChatServer(script) as server:
-        given = {"qdrant_url": "", "llm_model": "small", "llm_base_url": server.base_url}
-        with closing(App(load_settings(None, rag_data_dir=tmp_path_factory.mktemp("samples"), **given))) as app:
+        folder = tmp_path_factory.mktemp("samples")
+        with closing(open_app(folder, llm_model="small", llm_base_url=server.base_url)) as app:
             list(ingest_all(app.imports.ingestor("main"), example_sources()))
             yield app, said
 

@@ -20,6 +20,7 @@ from rag.config import load_settings
 from rag.errors import ConfigError
 from rag.ingest.sources import record_sources
 from rag.runs.run import RunOptions
+from tests.support.apps import finish, open_app
 from tests.support.chat_server import ChatServer, rules
 from tests.support.collector import Collector
 
@@ -34,14 +35,10 @@ QUESTION = f"How often was the lamp of {CANARY} wound?"
 
 @contextmanager
 def app_of(folder: Path, **settings: Any) -> Iterator[App]:
-    plain = {"qdrant_url": "", "llm_model": "", "llm_base_url": "", **settings}
-    with closing(App(load_settings(None, rag_data_dir=folder, **plain))) as app:
+    with closing(open_app(folder, **settings)) as app:
         if not app.library("main").page_count():
-            job = app.imports.submit(list(record_sources([json.dumps(PAGE)], "pages.jsonl")), library="main")
-            deadline = time.monotonic() + 60
-            while app.imports.jobs.job(job).state == "running":
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
+            sources = list(record_sources([json.dumps(PAGE)], "pages.jsonl"))
+            finish(app, app.imports.submit(sources, library="main"))
         yield app
 
 

@@ -6,15 +6,16 @@ import io
 import os
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from rag.app import App
 from rag.app.transfer import Transfer
-from rag.config import load_settings
 from rag.errors import StoreError
 from rag.ingest.sources import record_sources
+from tests.support.apps import finish, open_app
 
 LINES = [
     '{"url": "https://a.example/1", "title": "Lamps", "text": "The lamp was wound every four hours, day and night."}',
@@ -34,14 +35,10 @@ def ended(app: App, transfer_id: str) -> Transfer:
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Yield an app with two pages in its library."""
-    opened = App(load_settings(None, rag_data_dir=tmp_path_factory.mktemp("data"), qdrant_url=""))
-    job = opened.imports.submit(list(record_sources(LINES, "pages.jsonl")), library="main", chunker="recursive")
-    deadline = time.monotonic() + 60
-    while opened.imports.jobs.job(job).state == "running":
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    yield opened
-    opened.close()
+    with closing(open_app(tmp_path_factory.mktemp("data"))) as opened:
+        sources = list(record_sources(LINES, "pages.jsonl"))
+        finish(opened, opened.imports.submit(sources, library="main", chunker="recursive"))
+        yield opened
 
 
 def test_a_library_goes_out_and_comes_in_under_another_name(app: App) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from rag.app import App, Question, RunOptions
-from rag.config import load_settings
 from rag.conversations.conversations import TurnView
 from rag.errors import RagError
 from rag.store.values import Filters
 from tests.conversations.test_waiting import Stepwise, approve, plan
+from tests.support.apps import open_app
 
 ASKED = Question(
     "What is the plan?",
@@ -25,9 +25,7 @@ ASKED = Question(
 
 
 def _app(folder: Path) -> App:
-    app = App(
-        load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url="", strategy="keyword")
-    )
+    app = open_app(folder, strategy="keyword")
     app._runs._modes = {"fast": Stepwise(plan, approve)}
     return app
 

@@ -12,7 +12,6 @@ import pytest
 
 from rag.app import App, Question, RunOptions
 from rag.app.web_passages import ledger_passages
-from rag.config import Settings, load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import example_sources
 from rag.retrieval.retriever import LibraryGroup
@@ -20,6 +19,7 @@ from rag.runs.run import WebAccess
 from rag.store.qdrant.library import Library
 from rag.types import Answer, Passage
 from tests.support.answering import passage
+from tests.support.apps import open_app
 from tests.support.page_server import PageServer
 from tests.web.test_search import Service, service
 
@@ -39,17 +39,9 @@ def ask(app: App, *, web: bool) -> Answer:
     return app.wait(app.ask(question), 120)
 
 
-def _settings(folder: Path, service: Service, pages: PageServer, forbidden: str = "") -> Settings:
-    return load_settings(
-        None,
-        rag_data_dir=folder,
-        qdrant_url="",
-        llm_model="",
-        llm_base_url="",
-        searxng_url=service.address,
-        web_search_except=forbidden,
-        fetch_allow_private_hosts=f"{pages.pair[0]}:{pages.pair[1]}",
-    )
+def open_with_web(folder: Path, service: Service, pages: PageServer, forbidden: str = "") -> App:
+    hosts = f"{pages.pair[0]}:{pages.pair[1]}"
+    return open_app(folder, searxng_url=service.address, web_search_except=forbidden, fetch_allow_private_hosts=hosts)
 
 
 @pytest.mark.parametrize("forbidden", ["", "main"])
@@ -61,8 +53,7 @@ def test_the_web_is_read_only_where_it_is_allowed(
     service.body = json.dumps(
         {"results": [{"url": refused, "title": "", "content": ""}, {"url": url, "title": "Kalvik"}]}
     ).encode()
-    settings = _settings(tmp_path, service, page_server, forbidden)
-    with closing(App(settings)) as app:
+    with closing(open_with_web(tmp_path, service, page_server, forbidden)) as app:
         assert ask(app, web=False).outcome == "not_in_pages" and not service.asked
         answer = ask(app, web=True)
         tool = Question(QUESTION, ("main",), "tool", options=RunOptions(route="web"))
@@ -88,7 +79,7 @@ def test_follow_ups_to_a_report_are_answered_from_its_ledger_first(
     """The page is only on the web: once it is read, the follow-up needs no search of the web or of the library."""
     url = page_server.add("/kalvik", PAGE)
     service.body = json.dumps({"results": [{"url": url, "title": "Kalvik"}]}).encode()
-    with closing(App(_settings(tmp_path, service, page_server))) as app:
+    with closing(open_with_web(tmp_path, service, page_server)) as app:
         first = converse(app, QUESTION, "research", web="allowed")
         assert "Ingrid Solheim" in first.text and len(service.asked) == 1
         then = converse(app, ASKED_ON, mode, web="allowed")
@@ -139,7 +130,7 @@ def test_a_library_without_the_answer_is_not_quoted_next_to_the_web(
 ) -> None:
     url = page_server.add("/kalvik", PAGE)
     service.body = json.dumps({"results": [{"url": url, "title": "Kalvik"}]}).encode()
-    with closing(App(_settings(tmp_path, service, page_server))) as app:
+    with closing(open_with_web(tmp_path, service, page_server)) as app:
         list(ingest_all(app.imports.ingestor("main"), example_sources()))
         answer = ask(app, web=True)
         assert "Ingrid Solheim" in answer.text and {one.url for one in answer.citations} == {url}

@@ -29,6 +29,20 @@ PAGES = [
     },
     {"url": "https://a.example/tea", "title": "茶", "lang": "zh", "text": "龙井茶产于杭州。炒制需要十道手法。"},
 ]
+SCOPED_PAGES = [
+    {
+        "url": "https://one.example/bridge",
+        "title": "Bridge",
+        "lang": "en",
+        "markdown": "## History\n\nThe harbour bridge was opened in 1932.\n\n## Use\n\nThe harbour bridge has lanes.",
+    },
+    {
+        "url": "https://two.example/ferry",
+        "title": "Ferry",
+        "lang": "de",
+        "text": "The harbour bridge has a ferry beside it.",
+    },
+]
 QUESTIONS = [{"id": "b", "question": "When was the bridge opened?"}, {"id": "t", "question": "龙井茶产于哪里？"}]
 
 
@@ -39,9 +53,11 @@ def lines(path: Path, rows: list[dict[str, str]]) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Create a data folder with two pages."""
+    """Create a data folder with two pages in each of two libraries."""
     base = tmp_path_factory.mktemp("cli")
-    assert main(["--data-dir", str(base / "data"), "import", str(lines(base / "pages.jsonl", PAGES))]) == 0
+    data = ["--data-dir", str(base / "data")]
+    assert main([*data, "import", str(lines(base / "pages.jsonl", PAGES))]) == 0
+    assert main([*data, "--library", "scoped", "import", str(lines(base / "scoped.jsonl", SCOPED_PAGES))]) == 0
     lines(base / "questions.jsonl", QUESTIONS)
     return base
 
@@ -49,7 +65,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("RAG_DATA_DIR", "RAG_LIBRARY", "QDRANT_URL", "EMBEDDING_MODEL", "LLM_MODEL", "LLM_BASE_URL"):
+    names = ("RAG_DATA_DIR", "RAG_LIBRARY", "QDRANT_URL", "EMBEDDING_MODEL", "LLM_MODEL", "LLM_BASE_URL", "STRATEGY")
+    for name in names:
         monkeypatch.delenv(name, raising=False)
 
 
@@ -378,3 +395,74 @@ def test_the_reason_of_a_failure_names_its_file_once(tmp_path: Path, capsys: pyt
     (tmp_path / "a.gz").write_bytes(b"")
     assert main(["--data-dir", str(tmp_path / "data"), "ingest", str(tmp_path / "a.gz")]) == 1
     assert capsys.readouterr().out.count("a.gz") == 1
+
+
+# Scope and strategy as options of `search` and `ask`
+
+
+def scoped(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str) -> list[Any]:
+    status, rows = run(capsys, folder, "--library", "scoped", *arguments)
+    assert status == 0
+    return rows
+
+
+def test_a_question_of_a_file_is_searched_for_with_its_history(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = [{"question": "Where is the ferry?", "answer": "Beside the bridge."}, {"question": "Thanks!", "answer": ""}]
+    asked = [{"id": "alone", "question": "When?"}, {"id": "after", "question": "When?", "history": said}]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked), encoding="utf-8")
+    how = ("--json", "--strategy", "keyword", "--questions", str(tmp_path / "q.jsonl"))
+    _, after = scoped(capsys, folder, "search", *how)
+    assert (after["question"], after["hits"][0]["title"]) == ("When?", "Ferry")
+
+
+@pytest.mark.parametrize(
+    ("options", "titles"),
+    [
+        ([], {"Bridge", "Ferry"}),
+        (["--page", "https://one.example/bridge#top"], {"Bridge"}),
+        (["--page", "https://one.example/bridge", "--page", "https://two.example/ferry"], {"Bridge", "Ferry"}),
+        (["--site", "two.example"], {"Ferry"}),
+        (["--language", "en"], {"Bridge"}),
+        (["--heading", "History"], {"Bridge"}),
+        (["--heading", "No such"], set()),
+        (["--since", "2026-01-01"], {"Bridge", "Ferry"}),
+        (["--until", "2020-01-01"], set()),
+    ],
+)
+def test_where_to_search(
+    capsys: pytest.CaptureFixture[str], folder: Path, options: list[str], titles: set[str]
+) -> None:
+    (row,) = scoped(capsys, folder, "search", "--json", *options, "harbour bridge")
+    assert {hit["title"] for hit in row["hits"]} == titles
+
+
+def test_a_heading_confines_to_its_section(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    (row,) = scoped(capsys, folder, "search", "--json", "--heading", "History", "harbour bridge")
+    assert all("History" in hit["section"] for hit in row["hits"])
+
+
+@pytest.mark.parametrize("strategy", ["hyde", "multi_query", "rerank", "auto", "keyword"])
+def test_how_to_search(capsys: pytest.CaptureFixture[str], folder: Path, strategy: str) -> None:
+    (row,) = scoped(capsys, folder, "search", "--json", "--strategy", strategy, "When was the harbour bridge opened?")
+    assert row["hits"][0]["title"] == "Bridge"
+
+
+def test_asking_keeps_to_them_too(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    asked = ["ask", "--json", "--site", "two.example", "--strategy", "rerank", "What does the harbour bridge have?"]
+    (row,) = scoped(capsys, folder, *asked)
+    assert {citation["title"] for citation in row["citations"]} == {"Ferry"}
+
+
+def test_the_setting_chooses(capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRATEGY", "keyword")
+    (row,) = scoped(capsys, folder, "search", "--json", "--explain", "harbour bridge")
+    assert row["strategy"] == "keyword"
+
+
+@pytest.mark.parametrize("option", [["--since", "soon"], ["--until", "2026-13-01"], ["--strategy", "clever"]])
+def test_a_wrong_choice_is_wrong_usage(option: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["search", *option, "bridge"])
+    assert caught.value.code == 2

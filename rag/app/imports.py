@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final
 from uuid import uuid4
@@ -14,7 +13,7 @@ from rag.app.libraries import Libraries, Models
 from rag.config import Settings
 from rag.errors import StoreError
 from rag.ingest.chunking import get_chunker
-from rag.ingest.discovery import SiteKind, SitePlan, Sites
+from rag.ingest.discovery import SiteKind, SitePlan, Walk
 from rag.ingest.jobs.service import ExternalJobs, Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.schedule import Schedules
@@ -25,7 +24,9 @@ from rag.store.sql.small_tables import SharedRateLimiter
 from rag.types import Page
 from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
+from rag.web.robots import Robots
 from rag.web.search import web_search
+from rag.web.urls import FoundPage
 
 _MAX_DELETIONS: Final = 20  # deletions that can be undone
 _MAX_DELETED_PAGES: Final = 500  # pages per deletion; larger ones cannot be undone
@@ -46,7 +47,7 @@ class Imports:
         self.web_search = web_search(settings)
         limits, bounds = _limits(settings.fetch_per_host), record_bounds(settings)
         per_owner = settings.jobs_per_person
-        self.jobs = Jobs(database, self.ingestor, self._sites, limits=limits, bounds=bounds, per_owner=per_owner)
+        self.jobs = Jobs(database, self.ingestor, self._walk, limits=limits, bounds=bounds, per_owner=per_owner)
         self.external = ExternalJobs(database)
         self.schedules = Schedules(database, self.jobs, has_library=libraries.has)
 
@@ -74,15 +75,16 @@ class Imports:
         **options: Any,
     ) -> str:
         """Queue an import of URLs; return the job's id. `options` are those of `Jobs.submit`."""
-        sources = [web_source(url) for url in urls]
-        return self.submit(sources, library=library, owner=owner, force=force, chunker=chunker, **options)
+        return self.submit(
+            [web_source(url) for url in urls], library=library, owner=owner, force=force, chunker=chunker, **options
+        )
 
     def add_files(
         self, files: Sequence[tuple[str, bytes]], *, library: str, owner: str = "", chunker: str = "", **options: Any
     ) -> str:
         """Queue an import of uploaded files (name, content); return the job's id."""
-        chunker_name = chunker or self._settings.chunker
-        return self.jobs.submit_files(files, library=library, owner=owner, chunker=chunker_name, **options)
+        chunker = chunker or self._settings.chunker
+        return self.jobs.submit_files(files, library=library, owner=owner, chunker=chunker, **options)
 
     def add_examples(self, *, library: str, owner: str = "", chunker: str = "") -> str:
         """Queue an import of the sample pages; return the job's id."""
@@ -92,8 +94,8 @@ class Imports:
         self, start: str, kind: SiteKind, *, library: str, owner: str = "", chunker: str = "", **limits: Any
     ) -> str:
         """Queue an import of a site's pages; `limits` are those of `Jobs.submit_site`. Return the job's id."""
-        chunker_name = chunker or self._settings.chunker
-        return self.jobs.submit_site(start, kind, library=library, owner=owner, chunker=chunker_name, **limits)
+        chunker = chunker or self._settings.chunker
+        return self.jobs.submit_site(start, kind, library=library, owner=owner, chunker=chunker, **limits)
 
     def submit(
         self,
@@ -106,8 +108,8 @@ class Imports:
         **options: Any,
     ) -> str:
         """Queue an import; return the job's id. `chunker` defaults to the configured one."""
-        chunker_name = chunker or self._settings.chunker
-        return self.jobs.submit(sources, library=library, owner=owner, force=force, chunker=chunker_name, **options)
+        chunker = chunker or self._settings.chunker
+        return self.jobs.submit(sources, library=library, owner=owner, force=force, chunker=chunker, **options)
 
     def ingestor(self, library: str) -> Ingestor:
         """Return the library's ingestor. Loads the embedding model; raises ModelMismatchError."""
@@ -121,19 +123,19 @@ class Imports:
     def sitemap_pages(self, url: str) -> list[str]:
         """Return the URLs of a sitemap that robots.txt allows. Raises IngestError."""
         plan = SitePlan(url, "sitemap", max_pages=_SITEMAP_PAGES)
-        return [page.url for page in self._site_finder.walk(plan, ()).begin(lambda: False)]
+        return [page.url for page in self._walk(plan).begin()]
 
     @property
     def reader(self) -> Reader:
         """Reader of pages that are not saved."""
         return Reader(self._fetcher, self._parser)
 
-    def _sites(self) -> Sites:
-        return self._site_finder
+    def _walk(self, plan: SitePlan, known: Iterable[FoundPage] = ()) -> Walk:
+        return Walk(plan, self._fetcher, self._parser, self._robots, known)
 
     @cached_property
-    def _site_finder(self) -> Sites:
-        return Sites(self._fetcher, self._parser)
+    def _robots(self) -> Robots:
+        return Robots(self._fetcher)
 
     @cached_property
     def _fetcher(self) -> Fetcher:
@@ -157,21 +159,13 @@ def _limits(per_host: int) -> Limits:
     return Limits(readers, ahead=2 * readers, per_host=per_host + 2)
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
-    """A deletion: the pages with their texts."""
-
-    library: str
-    pages: tuple[Page, ...]
-
-
 class Deletions:
     """The latest deletions, in memory. Thread-safe."""
 
     def __init__(self, libraries: Libraries, imports: Imports) -> None:
         self._libraries = libraries
         self._imports = imports
-        self._latest: OrderedDict[str, Deletion] = OrderedDict()
+        self._latest: OrderedDict[str, tuple[str, list[Source]]] = OrderedDict()  # library and pages by token
         self._lock = threading.Lock()
 
     def record(self, name: str, url_hashes: Sequence[str]) -> str:
@@ -179,10 +173,10 @@ class Deletions:
         library = self._libraries.get(name)
         if not 0 < len(url_hashes) <= _MAX_DELETED_PAGES:
             return ""
-        pages = tuple(page for url_hash in url_hashes if (page := library.page(url_hash)))
+        sources = [_stored_source(page) for url_hash in url_hashes if (page := library.page(url_hash))]
         token = uuid4().hex
         with self._lock:
-            self._latest[token] = Deletion(name, pages)
+            self._latest[token] = name, sources
             while len(self._latest) > _MAX_DELETIONS:
                 self._latest.popitem(last=False)
         return token
@@ -196,13 +190,10 @@ class Deletions:
             deletion = self._latest.pop(token, None)
         if deletion is None:
             raise StoreError("removal_unknown")
-        sources = [
-            Source(
-                page.title or page.url,
-                page.url,
-                page.source,
-                record={"text": page.text, "title": page.title, "lang": page.language},
-            )
-            for page in deletion.pages
-        ]
-        return self._imports.submit(sources, library=deletion.library, owner=owner, force=True)
+        library, sources = deletion
+        return self._imports.submit(sources, library=library, owner=owner, force=True)
+
+
+def _stored_source(page: Page) -> Source:
+    record = {"text": page.text, "title": page.title, "lang": page.language}
+    return Source(page.title or page.url, page.url, page.source, record=record)

@@ -345,7 +345,6 @@ class Libraries:
             library = self._open.get(key)
             if library is None or self._has_moved(library):
                 library = self._open_library(key, *self._identity(key))
-                self._open[key] = library
             return library
 
     def _has_moved(self, library: Library) -> bool:
@@ -358,6 +357,7 @@ class Libraries:
     def _open_library(self, name: str, embedding_model: str, dimension: int) -> Library:
         create = name == self._settings.rag_library
         library = open_library(self._client, name, embedding_model, dimension, create=create)
+        self._open[name] = library
         self._invalidate()
         return library
 
@@ -388,7 +388,6 @@ class Libraries:
             library = self._open.get(name)
             if library is None or (library.embedding_model, library.dimension) != expected:
                 library = self._open_library(name, *expected)
-                self._open[name] = library
         self._check_service(name, model)
         return library
 

@@ -238,15 +238,12 @@ class Guarded:
         if type(value).__name__ in RULES:
             return Guarded(value, self._roles, self._default)
         if name in self._rules:
-            return self._guard(value, self._rules[name])
+            return guard(value, self._rules[name], self._roles, self._default)
         return self._guard_of(value) if name == "of" and callable(value) else value
 
     def _guard_of(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """Guard the result of `of`, which is the same service for one user."""
         return lambda *args, **kwargs: Guarded(method(*args, **kwargs), self._roles, self._default)
-
-    def _guard(self, method: Callable[..., Any], rule: Rule) -> Callable[..., Any]:
-        return guard(method, rule, self._roles, self._default)
 
 
 def guard(method: Callable[..., Any], rule: Rule, roles: Roles, default: str) -> Callable[..., Any]:

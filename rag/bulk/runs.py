@@ -7,7 +7,6 @@ arrive, each with the position of its batch.
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
 import pickle
 from collections import Counter
@@ -16,6 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
+from multiprocessing import get_context
 from typing import Any, Literal
 
 from rag.app import App
@@ -52,9 +52,6 @@ class Target:
     settings: Settings
     library: str
     decision: Decision = ""
-
-    def open(self) -> App:
-        return App(self.settings)
 
     def import_batch(self, app: App, batch: Batch) -> Outcome:
         """Import the pages of a batch; stored pages with the same text stay as they are.
@@ -140,7 +137,7 @@ def _run_in_processes(target: Target, batches: Batches, workers: int) -> Iterato
     while remaining:
         running: dict[Future[Outcome], int] = {}
         try:
-            with _start_pool(target, workers) as pool:
+            with ProcessPoolExecutor(workers, get_context("spawn"), _open_app, (target,)) as pool:
                 waiting = iter(list(remaining.items()))
                 while True:
                     for position, batch in islice(waiting, workers + 1 - len(running)):
@@ -158,17 +155,13 @@ def _run_in_processes(target: Target, batches: Batches, workers: int) -> Iterato
                 yield position, Outcome(error=Notice("bulk_killed"))
 
 
-def _start_pool(target: Target, workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _open_app, (target,))
-
-
 _target: Target
 _app: App
 
 
 def _open_app(target: Target) -> None:
     global _target, _app
-    _target, _app = target, target.open()
+    _target, _app = target, App(target.settings)
 
 
 def _import_in_process(batch: Batch) -> Outcome:
@@ -195,7 +188,7 @@ def _run_on_ray(target: Target, batches: Batches, workers: int, gpus: float = 0.
 
     class Actor:
         def __init__(self) -> None:
-            self._app = target.open()
+            self._app = App(target.settings)
 
         def __call__(self, rows: dict[str, Any]) -> dict[str, Any]:
             outcomes = [target.import_batch(self._app, pickle.loads(batch)) for batch in rows["batch"]]

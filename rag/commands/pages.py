@@ -55,12 +55,8 @@ def ingest(settings: Settings, options: argparse.Namespace) -> int:
     if not names:
         print("error: give at least one SOURCE, or --from-file LIST", file=sys.stderr)
         return 2
-    return _ingest(
-        settings,
-        options,
-        [source for name in names for source in _sources(name, record_bounds(settings))],
-        options.force,
-    )
+    sources = [source for name in names for source in _sources(name, record_bounds(settings))]
+    return _ingest(settings, options, sources, options.force)
 
 
 def import_records(settings: Settings, options: argparse.Namespace) -> int:
@@ -79,11 +75,8 @@ def remove(settings: Settings, options: argparse.Namespace) -> int:
         for url in options.urls:
             removed = app.remove_pages(settings.rag_library, [url_hash(url)])
             status = status if removed else 1
-            print_row(
-                options,
-                {"url": url, "removed": bool(removed)},
-                f"{'removed' if removed else 'not found'}  {url}",
-            )
+            text = f"{'removed' if removed else 'not found'}  {url}"
+            print_row(options, {"url": url, "removed": bool(removed)}, text)
     return status
 
 
@@ -168,9 +161,8 @@ def restore(settings: Settings, options: argparse.Namespace) -> int:
     """Create the library, which must not exist yet, from a file."""
     with closing(App(settings)) as app:
         counts = app.libraries.import_file(Path(options.file), settings.rag_library, _progress)
-    print_row(
-        options, {"library": settings.rag_library, **counts}, f"{counts['pages']} pages in {settings.rag_library}"
-    )
+    library = settings.rag_library
+    print_row(options, {"library": library, **counts}, f"{counts['pages']} pages in {library}")
     return 0
 
 
@@ -188,13 +180,8 @@ def move_library(settings: Settings, options: argparse.Namespace) -> int:
     if move.notice is not None:
         print(f"error: {strip_controls(say(move.notice, 'en'))}", file=sys.stderr)
         return 1
-    row = {
-        "library": library,
-        "model": model_of_library(move.model),
-        "passages": move.total,
-        "asked": move.asked,
-        "found": move.found,
-    }
+    counts = {"passages": move.total, "asked": move.asked, "found": move.found}
+    row = {"library": library, "model": model_of_library(move.model), **counts}
     comparison = f"; {move.found} of {move.asked} past questions find a cited passage" if move.asked else ""
     print_row(options, row, f"{library} is searched with {row['model']} ({move.total} passages{comparison})")
     return 0
@@ -207,9 +194,8 @@ def feedback(settings: Settings, options: argparse.Namespace) -> int:
         questions = app.feedback.questions(settings.rag_library, app.page)
         _write(folder / "questions.jsonl", questions)
         _write(folder / "pages.jsonl", app.feedback.pages(settings.rag_library, app.page))
-    print_row(
-        options, {"folder": options.folder, "questions": len(questions)}, f"{len(questions)} questions in {folder}"
-    )
+    row = {"folder": options.folder, "questions": len(questions)}
+    print_row(options, row, f"{len(questions)} questions in {folder}")
     return 0
 
 
@@ -242,22 +228,14 @@ def extract(settings: Settings, options: argparse.Namespace) -> int:
     with _parser(settings) as parser:
         fetcher = Fetcher(settings.fetch_allow_private_hosts)
         for source in options.sources:
-            name = replace_surrogates(source)
+            row = {"source": replace_surrogates(source), "title": "", "lang": "", "text": ""}
             try:
                 page = _extract(source, fetcher, parser)
             except RagError as error:
                 status = 1
-                row = {
-                    "source": name,
-                    "title": "",
-                    "lang": "",
-                    "text": "",
-                    "reason": error.code,
-                    "message": str(error),
-                }
-                print_row(options, row, f"error: {error}")
+                print_row(options, {**row, "reason": error.code, "message": str(error)}, f"error: {error}")
                 continue
-            row = {"source": name, "title": page.title, "lang": page.language, "text": page.text}
+            row |= {"title": page.title, "lang": page.language, "text": page.text}
             print_row(options, {**row, "site": page.site, "canonical": page.canonical}, page.text)
     return status
 

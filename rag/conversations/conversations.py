@@ -527,11 +527,8 @@ class Conversations:
         if request.on_saved:
             request.on_saved(turn_id, answer)
         if request.suggest:
+            save = partial(self._table.add_extra, turn_id)
             prices = request.question.options.prices
-
-            def save(extra: Mapping[str, Any]) -> None:
-                self._table.add_extra(turn_id, extra)
-
             proposal = propose(answer, request.reasoner, request.likelihood, save, prices=prices)
             self._proposals.add(proposal)
             proposal.add_done_callback(self._proposals.discard)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Annotated, Any, Final, Literal, cast
 
@@ -24,26 +24,24 @@ from typing_extensions import TypedDict
 
 from rag.checking.citations import CheckedText, check_with
 from rag.checking.statements import declines
-from rag.checking.verifier import Verifier
 from rag.errors import ModelError, RagError
 from rag.graphs.common import (
     ConversationState,
+    add_steps,
     blank_fields,
     check_question,
     collect,
     make_standalone,
     prepare_graph,
     question_of,
-    shorten_answers,
+    shorten_conversation,
     stream_piece,
-    summarise,
     summary_messages,
-    trace_step,
+    unless_ended,
 )
 from rag.reasoning import RESET, Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan, choose_plan, fitting_share
-from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.questions import (
     RETRIEVE,
     Memory,
@@ -65,10 +63,10 @@ from rag.retrieval.context import (
     combine_odds,
 )
 from rag.retrieval.retriever import LEDGER_LEG
-from rag.runs.run import NoticeRecord, PreparedGraph, Run, RunOptions, notice_of, record, step_note
+from rag.runs.run import NoticeRecord, PreparedGraph, Run, notice_of, record, step_note
 from rag.text import join_surrogates, lazy_regex, strip_citations, terms
-from rag.tracing import BUDGET_CODES, CallBudget, span
-from rag.types import Citation, Notice, Passage, RunMode, because
+from rag.tracing import BUDGET_CODES, span
+from rag.types import Citation, Notice, Passage, because
 
 MAX_REWRITES = 3
 MAX_TURN = 2_000  # characters of one message in a request
@@ -106,7 +104,6 @@ class LoopState(ConversationState, total=False):
     """
 
     before: list[str]
-    run_mode: RunMode
     query: str
     passages: list[PassageRef]
     found: list[PassageRef]
@@ -120,30 +117,11 @@ class LoopState(ConversationState, total=False):
     composed: str
 
 
-@dataclass(frozen=True, slots=True)
-class LoopContext:
-    """Runtime context of a run; never saved. `search`, for a query and earlier questions, and `passages_of` block and
-    are called in threads."""
-
-    reasoner: Reasoner
-    search: Callable[[str, Sequence[str]], Sequence[Passage]]
-    passages_of: Callable[[Sequence[str]], Sequence[Passage]]
-    budget: CallBudget
-    answerable: Callable[[], float] = lambda: 1.0  # of the searches so far, see rag.retrieval.context
-    is_sure: Callable[[], bool] = lambda: False  # whether one of them surely found the answer
-    is_fast: bool = False
-    condenser: ChatReasoner | None = None
-    quoter: ExtractiveReasoner | None = None
-    verifiers: Sequence[Verifier] = ()  # best first; rules apply if none works
-    options: RunOptions = field(default_factory=RunOptions)
-
-
-def blank_state(question: str, mode: RunMode) -> LoopState:
+def blank_state(question: str) -> LoopState:
     """Return the initial fields of a new question."""
     return {
         **blank_fields(question),
         "before": [],
-        "run_mode": mode,
         "query": "",
         "passages": [],
         "found": [],
@@ -207,33 +185,33 @@ _TOO_LONG: Final = "answer_too_long"
 """The code of a reply that hit the model's length limit; its text is usable."""
 
 
-async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+async def generate(state: LoopState, runtime: Runtime[Run]) -> Result:
     """Write the answer from the passages, or from the best of all searches if none passed grading."""
-    is_unsure = state["run_mode"] == "deep" and not state["relevant"]
+    is_unsure = runtime.context.mode.name == "deep" and not state["relevant"]
     refs = _select_best(state["found"]) if is_unsure else state["passages"]
-    context, question = runtime.context, question_of(state)
-    passages = _skip_quoted(await read_passages(refs, context.passages_of), state, context)
+    run, question = runtime.context, question_of(state)
+    passages = _skip_quoted(await read_passages(refs, run.cache.passages_of), state, run)
     update: LoopState = {"passages": [reference(passage) for passage in passages]}
     runtime.stream_writer({"passages": update["passages"]})
     if not passages:
         return {**update, **_missing_state(state, Notice("nothing_found"))}, step_note("nothing_found", passages=0)
-    likely, is_ungraded = context.answerable(), _is_ungraded(state)
+    likely, is_ungraded = run.cache.answerable(), _is_ungraded(state)
     broken = notice_of(state["broken"])
     if likely < REFUSAL_THRESHOLD and broken:
         return {**update, **failure_state(broken)}, step_note("failed", reason=broken.code)
-    may_decline = context.reasoner.kind == "chat" and state["run_mode"] == "fast"  # it says if there is no answer
-    quote_odds = await _score_quotes(state, passages, context)
+    may_decline = run.reasoner.kind == "chat" and run.mode.name == "fast"  # it says if there is no answer
+    quote_odds = await _score_quotes(state, passages, run)
     is_missing = likely < REFUSAL_THRESHOLD and not may_decline and (is_ungraded or not state["relevant"])
     if is_missing or combine_odds(quote_odds, likely) < IMPROBABLE:
         return {**update, **_missing_state(state, Notice("not_in_pages"))}, step_note("not_in_pages", answerable=likely)
     pieces: list[str] = []
     composed, error, doubt = await _write(state, passages, runtime, pieces)
-    checked = await _verify("".join(pieces), passages, question, context, ask=error is None and not doubt)
+    checked = await _verify("".join(pieces), passages, question, run, ask=error is None and not doubt)
     is_complete = error is None or error.code == _TOO_LONG
-    if is_complete and not doubt and context.reasoner.kind == "chat":
+    if is_complete and not doubt and run.reasoner.kind == "chat":
         doubt = _doubt_notice(checked, passages, likely)
         if doubt and await _quote(state, passages, runtime, pieces):
-            composed, checked = "quoted", await _verify("".join(pieces), passages, question, context, ask=False)
+            composed, checked = "quoted", await _verify("".join(pieces), passages, question, run, ask=False)
         else:
             doubt = None
     text, citations = checked.text, checked.citations
@@ -242,7 +220,7 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         update |= _caveat_state(Notice(UNGRADED))
     if update["outcome"] == "answered" and quote_odds < MIN_ANSWERED:
         update |= _caveat_state(Notice("closest"))
-    if update["outcome"] == "answered" and (names := await _missing_names(state, passages, citations, context)):
+    if update["outcome"] == "answered" and (names := await _missing_names(state, passages, citations, run)):
         update |= _caveat_state(Notice("not_named", {"names": " · ".join(names)}))
     update |= cast(LoopState, checked.plain())
     if text:
@@ -254,34 +232,34 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     return update, detail | ({"reason": error.code} if error else {})
 
 
-def _skip_quoted(passages: list[Passage], state: LoopState, context: LoopContext) -> list[Passage]:
+def _skip_quoted(passages: list[Passage], state: LoopState, run: Run) -> list[Passage]:
     """Return the passages that no earlier answer to the same question quotes, or all if none is left.
 
     A chat model always gets all of them.
     """
-    again = state["standalone"] if context.reasoner.kind != "chat" else ""
+    again = state["standalone"] if run.reasoner.kind != "chat" else ""
     answers = [one.answer for one in exchanges_of(state["messages"]) if again and one.effective_question == again]
     quotes = ["".join(terms(quote)) for answer in answers for quote in strip_citations(answer).split("\n\n")]
     texts = {passage.id: "".join(terms(passage.text)) for passage in passages} if quotes else {}
     return [one for one in passages if not any(quote and quote in texts[one.id] for quote in quotes)] or passages
 
 
-async def _score_quotes(state: LoopState, passages: Sequence[Passage], context: LoopContext) -> float:
+async def _score_quotes(state: LoopState, passages: Sequence[Passage], run: Run) -> float:
     """Return the probability that the quoted sentences answer, if the answer is quotes; else 1."""
-    if context.quoter is None or context.reasoner.kind == "chat":
+    if run.quoter is None or run.reasoner.kind == "chat":
         return 1.0
-    return await asyncio.to_thread(context.quoter.answer_probability, question_of(state), passages)
+    return await asyncio.to_thread(run.quoter.answer_probability, question_of(state), passages)
 
 
 async def _missing_names(
-    state: LoopState, passages: Sequence[Passage], citations: Sequence[Citation], context: LoopContext
+    state: LoopState, passages: Sequence[Passage], citations: Sequence[Citation], run: Run
 ) -> list[str]:
     """Return the question's names that no cited passage has, if the answer is quotes."""
-    if context.quoter is None or context.reasoner.kind == "chat":
+    if run.quoter is None or run.reasoner.kind == "chat":
         return []
     cited = [(citation.url_hash, citation.start) for citation in citations]
     quoted = [one for one in passages if any(url == one.url_hash and one.start <= at < one.end for url, at in cited)]
-    return await asyncio.to_thread(context.quoter.find_missing_names, question_of(state), quoted)
+    return await asyncio.to_thread(run.quoter.find_missing_names, question_of(state), quoted)
 
 
 def _is_ungraded(state: LoopState) -> bool:
@@ -293,37 +271,35 @@ def _select_best(refs: Sequence[PassageRef]) -> list[PassageRef]:
     return sorted(refs, key=lambda ref: -ref["score"])[:MAX_PASSAGES]
 
 
-async def _verify(
-    text: str, passages: Sequence[Passage], question: str, context: LoopContext, *, ask: bool = True
-) -> CheckedText:
+async def _verify(text: str, passages: Sequence[Passage], question: str, run: Run, *, ask: bool = True) -> CheckedText:
     """Check the statements of `text`: by rules without `ask`, or if no verifier works.
 
     The chat model does not check a fast answer, which takes only one call.
     """
-    verifiers = [one for one in context.verifiers if ask and not (context.is_fast and one.verifier_kind == "model")]
-    return (await check_with(text, passages, verifiers, question, context.options.context_tokens)).result()
+    verifiers = [one for one in run.verifiers if ask and not (run.mode.name == "fast" and one.verifier_kind == "model")]
+    return (await check_with(text, passages, verifiers, question, run.options.context_tokens)).result()
 
 
 async def _write(
-    state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str]
+    state: LoopState, passages: Sequence[Passage], runtime: Runtime[Run], pieces: list[str]
 ) -> _WriteResult:
     """Stream the answer and collect it in `pieces`, so that the text so far survives a failure.
 
     Returns how it was composed, the error that interrupted it, and the caveat of an answer that was quoted instead.
     """
-    context = runtime.context
-    question, deep = question_of(state), state["run_mode"] == "deep"
-    calls = context.budget.remaining - bool(context.verifiers)  # one for the check
-    tokens = context.options.context_tokens
-    if isinstance(context.reasoner, ChatReasoner):
+    run = runtime.context
+    question = question_of(state)
+    calls = run.budget.remaining - bool(run.verifiers)  # one for the check
+    tokens = run.options.context_tokens
+    if isinstance(run.reasoner, ChatReasoner):
         with suppress(ModelError):  # the call for the answer will report the error
-            tokens = await context.reasoner.fitting_tokens(tokens)
-    plan = choose_plan(passages, context.options.compose, tokens, calls, deep=deep)
-    context_passages = await _distill(question, passages, plan, context)
+            tokens = await run.reasoner.fitting_tokens(tokens)
+    plan = choose_plan(passages, run.options.compose, tokens, calls, deep=run.mode.name == "deep")
+    context_passages = await _distill(question, passages, plan, run)
     try:
         if broken := notice_of(state["broken"]):
             raise ModelError(broken.code, **broken.params)
-        await collect(_stream_answer(question, context_passages, plan, context.reasoner), runtime, pieces)
+        await collect(_stream_answer(question, context_passages, plan, run.reasoner), runtime, pieces)
     except ModelError as error:
         fallback = await _quote_instead(state, passages, runtime, pieces, error)
         return fallback or (plan.way, error, None)
@@ -331,7 +307,7 @@ async def _write(
 
 
 async def _quote_instead(
-    state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str], error: ModelError
+    state: LoopState, passages: Sequence[Passage], runtime: Runtime[Run], pieces: list[str], error: ModelError
 ) -> _WriteResult | None:
     """Quote the passages' best sentences instead of an answer that a model failed to write or complete.
 
@@ -347,9 +323,7 @@ async def _quote_instead(
     return "quoted", error, Notice("quoted_model_failed", because(error.code, **error.notice.params))
 
 
-async def _quote(
-    state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str]
-) -> bool:
+async def _quote(state: LoopState, passages: Sequence[Passage], runtime: Runtime[Run], pieces: list[str]) -> bool:
     """Replace `pieces` with the best sentences of the passages; return False if there are none."""
     quoter = runtime.context.quoter
     if quoter is None:
@@ -375,15 +349,15 @@ def _has_only_names(text: str, passages: Sequence[Passage]) -> bool:
     return set(terms(strip_citations(text))) <= set(terms(names))
 
 
-async def _distill(question: str, passages: Sequence[Passage], plan: Plan, context: LoopContext) -> Sequence[Passage]:
+async def _distill(question: str, passages: Sequence[Passage], plan: Plan, run: Run) -> Sequence[Passage]:
     """Return the passages, reduced to their relevant sentences if that was requested or they do not fit."""
-    choice, fits = context.options.distill, fitting_share(passages, plan.passage_tokens)
-    if context.quoter is None or context.reasoner.kind != "chat" or choice is False:
+    choice, fits = run.options.distill, fitting_share(passages, plan.passage_tokens)
+    if run.quoter is None or run.reasoner.kind != "chat" or choice is False:
         return passages
     if choice is None and (plan.way != "stuff" or fits >= 1.0):
         return passages
     share = min(fits, 0.5 if choice else 1.0)
-    return await asyncio.to_thread(context.quoter.distil, question, passages, share)
+    return await asyncio.to_thread(run.quoter.distil, question, passages, share)
 
 
 def _stream_answer(question: str, passages: Sequence[Passage], plan: Plan, reasoner: Reasoner) -> AsyncIterator[str]:
@@ -447,14 +421,14 @@ _QUERY = lazy_regex(r'"query"\s*:\s*("(?:[^"\\]|\\.)*")')
 _LOOKS_LIKE_A_CALL = lazy_regex(rf'<tool_call>|"name"\s*:\s*"{RETRIEVE}"|\b{RETRIEVE}\s*\(')
 
 
-_Builder = StateGraph[LoopState, LoopContext, LoopState, LoopState]
-_Graph = CompiledStateGraph[LoopState, LoopContext, LoopState, LoopState]
+_Builder = StateGraph[LoopState, Run, LoopState, LoopState]
+_Graph = CompiledStateGraph[LoopState, Run, LoopState, LoopState]
 
 
-async def enter(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+async def enter(state: LoopState, runtime: Runtime[Run]) -> Result:
     """Start a question; only the conversation survives from the earlier state."""
     question = state["question"].strip()
-    update = blank_state(question, state["run_mode"])
+    update = blank_state(question)
     if end := check_question(update):
         return cast(Result, end)
     correction = " ".join(runtime.context.options.standalone.split())
@@ -465,23 +439,19 @@ async def enter(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     return update, step_note("begin")
 
 
-async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+async def condense(state: LoopState, runtime: Runtime[Run]) -> Result:
     """Summarise a long conversation, and have a model complete the question.
 
     Without a model, old answers are shortened, and earlier questions are searched for along with this one.
     """
-    context, question, earlier = runtime.context, state["question"], state["messages"][:-1]
-    budget, memory, condenser = context.budget, context.options.memory_scope, context.condenser
-    summary, removed = state.get("summary", ""), list[AnyMessage]()
-    if condenser:
-        summary, removed = await summarise(earlier, summary, condenser, budget, memory, budget.final_calls)
-    update = LoopState(summary=summary, messages=removed if condenser else shorten_answers(earlier, memory))
+    run, question, earlier = runtime.context, state["question"], state["messages"][:-1]
+    memory, spare = run.options.memory_scope, run.budget.final_calls
+    summary, changes = await shorten_conversation(earlier, state.get("summary", ""), run, spare)
+    update = LoopState(summary=summary, messages=changes)
     if is_about_conversation(question) or state["standalone"]:
         return update, step_note("stands_alone")
-    history = exchanges_of(earlier[len(removed) :])
-    standalone = await make_standalone(
-        question, history, summary, condenser, budget, memory=memory, spare=budget.final_calls
-    )
+    history = exchanges_of(earlier[len(changes) :] if run.chat else earlier)
+    standalone = await make_standalone(question, history, summary, run, spare)
     if not standalone:
         exchanges = history or exchanges_of(earlier)  # their words make a better query than a summary
         before = questions_before(exchanges[memory.first_visible(exchanges) :])
@@ -494,7 +464,7 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     return {**update, "standalone": standalone}, step_note(decision, question=standalone)
 
 
-async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+async def agent(state: LoopState, runtime: Runtime[Run]) -> Result:
     """Call the search, or answer from the conversation. A model decides only if the question is about the conversation,
     or in a language from which the query should be translated."""
     if query := state["query"]:
@@ -516,17 +486,17 @@ async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     return {"messages": reply, "text": choice.text, "outcome": "conversation"}, step_note(decision)
 
 
-async def _choose(state: LoopState, context: LoopContext) -> tuple[_AgentDecision, str]:
+async def _choose(state: LoopState, run: Run) -> tuple[_AgentDecision, str]:
     """Ask the model, retry once if its call is invalid, and fall back to a search for the question itself."""
-    question, history = state["question"], earlier_messages(state, context.options.memory_scope)
+    question, history = state["question"], earlier_messages(state, run.options.memory_scope)
     fallback = _AgentDecision((question,))
     tools = [retrieve_tool()]
     try:
-        with context.budget.reserve_final_calls():
-            choice = read_decision(await context.reasoner.decide(question, history, tools))
-            if choice.problem and context.budget.remaining:
+        with run.budget.reserve_final_calls():
+            choice = read_decision(await run.reasoner.decide(question, history, tools))
+            if choice.problem and run.budget.remaining:
                 complaint = [HumanMessage(question), AIMessage(_complaint(choice.problem))]
-                choice = read_decision(await context.reasoner.decide(question, [*history, *complaint], tools))
+                choice = read_decision(await run.reasoner.decide(question, [*history, *complaint], tools))
     except ModelError as error:
         if error.code not in BUDGET_CODES:
             raise
@@ -544,7 +514,7 @@ def _complaint(problem: str) -> str:
     return f"(My call could not be used: {problem}. I call retrieve again, with one string named query.)"
 
 
-async def retrieve(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+async def retrieve(state: LoopState, runtime: Runtime[Run]) -> Result:
     """Run the calls of the last message; the state stores each passage's ranks, not its text."""
     calls = [call for m in state["messages"][-1:] if isinstance(m, AIMessage) for call in m.tool_calls]
     queries = [str(call["args"]["query"]) for call in calls]
@@ -578,19 +548,19 @@ def _interleave(lists: Sequence[Sequence[Passage]]) -> list[Passage]:
     return list(unique.values())
 
 
-async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+async def grade(state: LoopState, runtime: Runtime[Run]) -> Result:
     """Select the relevant passages among those that were not graded before.
 
     If the model's verdicts are late or unreadable, all are selected, as in a fast run.
     """
-    context = runtime.context
-    if context.is_sure() and context.reasoner.kind == "chat" and not state["graded"]:
+    run = runtime.context
+    if run.cache.is_sure() and run.reasoner.kind == "chat" and not state["graded"]:
         return {"relevant": len(state["passages"])}, step_note("sure", of=len(state["passages"]))
     refs = [ref for ref in state["passages"] if ref["id"] not in state["graded"]]
-    passages = await read_passages(refs, context.passages_of)
+    passages = await read_passages(refs, run.cache.passages_of)
     try:
-        with context.budget.reserve_final_calls():
-            verdicts = await context.reasoner.grade(question_of(state), passages) if passages else []
+        with run.budget.reserve_final_calls():
+            verdicts = await run.reasoner.grade(question_of(state), passages) if passages else []
         decision = "graded"
     except ModelError as error:
         if error.code in BUDGET_CODES:
@@ -609,14 +579,14 @@ async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     return update, step_note(decision, relevant=len(relevant_ids), of=len(passages), grades=grades)
 
 
-async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+async def rewrite(state: LoopState, runtime: Runtime[Run]) -> Result:
     """Rewrite the query, given the earlier ones; the search ends if the reply is empty or repeats one."""
-    context, attempt = runtime.context, state["loop_step"] + 1
-    passages = await read_passages(state["passages"], context.passages_of)
+    run, attempt = runtime.context, state["loop_step"] + 1
+    passages = await read_passages(state["passages"], run.cache.passages_of)
     update: LoopState = {"loop_step": attempt}
     try:
-        with context.budget.reserve_final_calls():
-            query = await context.reasoner.rewrite(question_of(state), state["tried"], passages)
+        with run.budget.reserve_final_calls():
+            query = await run.reasoner.rewrite(question_of(state), state["tried"], passages)
     except ModelError as error:
         if error.code not in BUDGET_CODES and error.code != _UNUSABLE:
             detail = step_note("failed", reason=error.code, attempt=attempt)
@@ -629,9 +599,9 @@ async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 
 
 async def _retrieve(query: str, before: Annotated[list[str], InjectedState("before")]) -> tuple[str, list[Passage]]:
-    context = get_runtime(LoopContext).context
+    run = get_runtime(Run).context
     with span(RETRIEVE, "tool", query=query) as search_span:
-        passages = list(await asyncio.to_thread(context.search, query, before))
+        passages = list(await asyncio.to_thread(run.cache.search, query, before))
         search_span.attributes["passages"] = len(passages)
     lines = [f"[{place}] {passage.title or passage.url}" for place, passage in enumerate(passages, 1)]
     return "\n".join(lines) or "Nothing was found.", passages
@@ -702,14 +672,14 @@ def _clean(query: str) -> str:
 def build_fast(checkpointer: Any = None) -> _Graph:
     """Build enter → agent → retrieve → generate: one model call, or two for a follow-up; no grading, one search."""
     builder = _start_builder()
-    builder.add_conditional_edges("retrieve", after_fast_search, ["generate", END])
+    builder.add_conditional_edges("retrieve", unless_ended("generate"), ["generate", END])
     return _compile(builder, checkpointer)
 
 
 def build_deep(checkpointer: Any = None) -> _Graph:
     """Build the fast graph with grading after the search, and up to three more searches with rewritten queries."""
     builder = _start_builder()
-    _add_steps(builder, grade, rewrite)
+    add_steps(builder, grade, rewrite, stores=True)
     builder.add_conditional_edges("retrieve", after_deep_search, ["grade", "generate", END])
     builder.add_conditional_edges("grade", after_grade, ["generate", "rewrite", END])
     builder.add_conditional_edges("rewrite", after_rewrite, ["agent", "generate", END])
@@ -717,8 +687,8 @@ def build_deep(checkpointer: Any = None) -> _Graph:
 
 
 def _start_builder() -> _Builder:
-    builder = StateGraph(LoopState, context_schema=LoopContext)
-    _add_steps(builder, enter, condense, agent, retrieve, generate)
+    builder = StateGraph(LoopState, context_schema=Run)
+    add_steps(builder, enter, condense, agent, retrieve, generate, stores=True)
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", after_enter, ["condense", "agent", END])
     builder.add_edge("condense", "agent")
@@ -727,17 +697,12 @@ def _start_builder() -> _Builder:
     return builder
 
 
-def _add_steps(builder: _Builder, *steps: Callable[..., Awaitable[Result]]) -> None:
-    for step in steps:
-        builder.add_node(step.__name__, trace_step(step.__name__, step, stores=True))
-
-
 def _compile(builder: _Builder, checkpointer: Any) -> _Graph:
     graph = builder.compile(checkpointer=checkpointer)
     return graph.with_config(recursion_limit=_RECURSION_LIMIT)
 
 
-def after_enter(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["condense", "agent", "__end__"]:
+def after_enter(state: LoopState, runtime: Runtime[Run]) -> Literal["condense", "agent", "__end__"]:
     """Skip `condense` for a first question or, in a short conversation, for a complete one or one about it."""
     if state["outcome"]:
         return "__end__"
@@ -752,10 +717,6 @@ def after_agent(state: LoopState) -> Literal["retrieve", "__end__"]:
     return "__end__" if state["outcome"] == "conversation" else "retrieve"
 
 
-def after_fast_search(state: LoopState) -> Literal["generate", "__end__"]:
-    return "__end__" if state["outcome"] else "generate"
-
-
 def after_deep_search(state: LoopState) -> Literal["grade", "generate", "__end__"]:
     """Skip grading if the model failed."""
     if state["outcome"]:
@@ -763,7 +724,7 @@ def after_deep_search(state: LoopState) -> Literal["grade", "generate", "__end__
     return "generate" if state["broken"] else "grade"
 
 
-def after_grade(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["generate", "rewrite", "__end__"]:
+def after_grade(state: LoopState, runtime: Runtime[Run]) -> Literal["generate", "rewrite", "__end__"]:
     """Rewrite only while rewrites remain, and calls for one and the answer after it."""
     if state["outcome"]:
         return "__end__"
@@ -784,27 +745,7 @@ def graph_of(mode: str, saver: Any) -> _Graph:
 
 
 async def prepare(run: Run) -> PreparedGraph:
-    async def extra_input(_: Any) -> dict[str, Any]:
-        return {"run_mode": run.mode.name}
-
-    return await prepare_graph(run, partial(graph_of, run.mode.name), _context, extra_input)
-
-
-def _context(run: Run) -> LoopContext:
-    cache = run.cache
-    return LoopContext(
-        reasoner=run.reasoner,
-        search=cache.search,
-        passages_of=cache.passages_of,
-        budget=run.budget,
-        answerable=cache.answerable,
-        is_sure=cache.is_sure,
-        is_fast=run.mode.name == "fast",
-        condenser=run.condenser,
-        quoter=run.quoter,
-        verifiers=run.verifiers,
-        options=run.question.options,
-    )
+    return await prepare_graph(run, partial(graph_of, run.mode.name))
 
 
 async def remember(run: Run) -> None:

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Annotated, Any, Final, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
+from langgraph.graph import END
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
@@ -18,7 +19,6 @@ from rag.background import STREAM_PACER
 from rag.checking.citations import Check
 from rag.errors import ModelError
 from rag.reasoning import RESET
-from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.questions import (
     HISTORY_TOKENS,
@@ -45,17 +45,32 @@ from rag.runs.run import (
     step_note,
 )
 from rag.text import first_sentence, trim_to_sentences
-from rag.tracing import BUDGET_CODES, CallBudget, UsageSnapshot, span
+from rag.tracing import BUDGET_CODES, UsageSnapshot, span
 from rag.types import Exchange, Notice, Outcome, Passage, because
 
 log = logging.getLogger(__name__)
 
 Result = tuple[dict[str, Any], dict[str, Any]]
 """The state update of a step, and its decision for the trace."""
+StepFunction = Callable[..., Awaitable[tuple[Any, dict[str, Any]]]]
 T = TypeVar("T")
+
+Running = Runtime[Run]
 
 CALLS_RESERVED: Final = 2
 """Model calls that earlier steps leave unused, for writing the text and for repairing or checking it."""
+
+# Limits of research and of a tree
+
+STEP_SECONDS: Final = 180.0
+"""Working time after which no step starts."""
+MAX_PARALLEL: Final = 4
+"""Maximum number of steps that run in parallel."""
+RECALL: Final = 20
+"""Maximum number of passages that a search returns, which together fill the context."""
+MAX_CHARACTERS: Final = 8_000
+"""Characters of passages for the text."""
+SEARCHES_BY_RULES: Final = 6
 
 
 class ConversationState(TypedDict, total=False):
@@ -106,13 +121,23 @@ def question_of(state: Mapping[str, Any]) -> str:
     return str(state.get("standalone") or state["question"])
 
 
-def trace_step(
-    name: str, function: Callable[[Any, Any], Awaitable[Any]], *, stores: bool = False
-) -> Callable[..., Awaitable[Any]]:
+def unless_ended(step: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return the condition of an edge to `step`, which a question that has its outcome does not take."""
+    return lambda state: END if state["outcome"] else step
+
+
+def add_steps(builder: Any, *steps: StepFunction, stores: bool = False) -> None:
+    """Add the steps to a graph, under their names; see `trace_step`."""
+    for step in steps:
+        builder.add_node(step.__name__, trace_step(step, stores=stores))
+
+
+def trace_step(function: StepFunction, *, stores: bool = False) -> Callable[..., Awaitable[Any]]:
     """Wrap a step so that it is traced as a span and its start and end are streamed. If it `stores`, also count its
     tokens and append it to `steps` in the state."""
+    name = function.__name__
 
-    async def node(state: Any, runtime: Runtime[Any]) -> Any:
+    async def node(state: Any, runtime: Running) -> Any:
         runtime.stream_writer({"step": {"node": name, "state": "started"}})
         meter = runtime.context.budget.meter
         tokens = meter.tokens
@@ -149,7 +174,7 @@ def rules_notice(notes: Sequence[NoticeRecord]) -> Notice | None:
     return Notice("partly_by_rules", because(fallback.code, **fallback.params)) if fallback else None
 
 
-async def collect(source: AsyncIterator[str], runtime: Runtime[Any], pieces: list[str]) -> None:
+async def collect(source: AsyncIterator[str], runtime: Running, pieces: list[str]) -> None:
     """Stream text and append it to `pieces`, so that it survives if the source fails.
 
     While many runs are streaming, several pieces are sent as one.
@@ -172,7 +197,7 @@ async def collect(source: AsyncIterator[str], runtime: Runtime[Any], pieces: lis
                 runtime.stream_writer({"token": buffer})
 
 
-def stream_piece(piece: str, runtime: Runtime[Any], pieces: list[str]) -> None:
+def stream_piece(piece: str, runtime: Running, pieces: list[str]) -> None:
     """Stream one piece of text or RESET, and update `pieces`."""
     if piece == RESET:
         pieces.clear()
@@ -183,7 +208,7 @@ def stream_piece(piece: str, runtime: Runtime[Any], pieces: list[str]) -> None:
 
 
 async def write_or_quote(
-    model: AsyncIterator[str] | None, rules: AsyncIterator[str], runtime: Runtime[Any]
+    model: AsyncIterator[str] | None, rules: AsyncIterator[str], runtime: Running
 ) -> tuple[str, Notice | None]:
     """Return the model's text, or the rules' text if there is no model or it fails; and the reason for the failure.
 
@@ -205,22 +230,14 @@ async def write_or_quote(
     return "".join(pieces), problem
 
 
-async def make_standalone(
-    question: str,
-    history: Sequence[Exchange],
-    summary: str,
-    condenser: ChatReasoner | None,
-    budget: CallBudget,
-    *,
-    memory: Memory,
-    spare: int,
-) -> str:
+async def make_standalone(question: str, history: Sequence[Exchange], summary: str, run: Run, spare: int) -> str:
     """Return a follow-up as the model rewrites it to be standalone, or "" without one; leave `spare` calls unused."""
-    if condenser is None or not (history or summary):
+    if run.chat is None or not (history or summary):
         return ""
+    recent = run.options.memory_scope.select_exchanges(history)
     try:
-        with budget.reserve(spare):
-            standalone = await condenser.condense(question, memory.select_exchanges(history), summary)
+        with run.budget.reserve(spare):
+            standalone = await run.chat.condense(question, recent, summary)
     except ModelError as error:
         log.info("a follow-up could not be rewritten (%s)", error.code)
         return ""
@@ -232,16 +249,14 @@ async def make_standalone(
 
 
 async def start_turn(
-    update: dict[str, Any], state: Mapping[str, Any], runtime: Runtime[Any], spare: int, *, aside: bool = False
+    update: dict[str, Any], state: Mapping[str, Any], runtime: Running, spare: int, *, aside: bool = False
 ) -> Result:
     """Start a question with the fields `update`; only the conversation survives from the earlier `state`.
 
     A follow-up is completed from it, leaving `spare` calls unused. An `aside` doesn't ask about pages.
     """
-    context = runtime.context
     question = update["question"]
-    correction = " ".join(context.options.standalone.split())
-    standalone, memory_update = await _resolve_followup(question, correction, state, context, spare)
+    standalone, memory_update = await _resolve_followup(question, state, runtime.context, spare)
     if standalone and standalone != question:
         runtime.stream_writer({"standalone": standalone})
         update["standalone"] = standalone
@@ -257,47 +272,41 @@ def check_question(update: Mapping[str, Any]) -> Result | None:
 
 
 async def _resolve_followup(
-    question: str, correction: str, state: Mapping[str, Any], context: Any, spare: int
+    question: str, state: Mapping[str, Any], run: Run, spare: int
 ) -> tuple[str, dict[str, Any]]:
-    """Return the user's `correction` or the model's completion, and the update of the conversation.
-
-    Without a model, the oldest answers are shortened instead of summarised.
-    """
-    condenser, memory, messages = context.condenser, context.options.memory_scope, state.get("messages", [])
-    if condenser is None:
-        return correction, {"messages": shorten_answers(messages, memory)}
-    if correction or not messages:
+    """Return the user's correction or the model's completion, and the update of the conversation."""
+    correction, messages = " ".join(run.options.standalone.split()), state.get("messages", [])
+    if not messages or (correction and run.chat):
         return correction, {"messages": []}
-    summary, removed = await summarise(messages, state.get("summary", ""), condenser, context.budget, memory, spare)
-    history = exchanges_of(messages[len(removed) :])
-    standalone = await make_standalone(
-        question, history, summary, condenser, context.budget, memory=memory, spare=spare
-    )
-    return standalone, {"summary": summary, "messages": removed}
+    summary, changes = await shorten_conversation(messages, state.get("summary", ""), run, spare)
+    history = exchanges_of(messages[len(changes) :])
+    standalone = correction or await make_standalone(question, history, summary, run, spare)
+    return standalone, {"summary": summary, "messages": changes}
 
 
-async def summarise(
-    messages: Sequence[AnyMessage],
-    previous: str,
-    condenser: ChatReasoner,
-    budget: CallBudget,
-    memory: Memory,
-    spare: int,
+async def shorten_conversation(
+    messages: Sequence[AnyMessage], summary: str, run: Run, spare: int
 ) -> tuple[str, list[Any]]:
-    """Return the `previous` summary extended by the oldest exchanges, and removals of their messages."""
+    """Return the summary extended by the oldest exchanges, and removals of their messages.
+
+    Without a model, the summary stays, and the oldest answers are shortened.
+    """
+    memory = run.options.memory_scope
+    if run.chat is None:
+        return summary, shorten_answers(messages, memory)
     turns = turns_of(messages)
     surplus = turns[: memory.count_summarised([turn.exchange for turn in turns])]
     removed = [RemoveMessage(id=message.id) for turn in surplus for message in turn.messages if message.id]
     exchanges = [turn.exchange for turn in surplus if turn.answer]
     if not exchanges:
-        return previous, removed
-    tokens, summary = HISTORY_TOKENS // 2, ""
+        return summary, removed
+    tokens, extended = HISTORY_TOKENS // 2, ""
     try:
-        with budget.reserve(spare):
-            summary = await condenser.summarise(previous, exchanges, tokens)
+        with run.budget.reserve(spare):
+            extended = await run.chat.summarise(summary, exchanges, tokens)
     except ModelError as error:
         log.info("a conversation is summarised by rules (%s)", error.code)
-    return summary or summary_by_rules(previous, exchanges, tokens), removed
+    return extended or summary_by_rules(summary, exchanges, tokens), removed
 
 
 def shorten_answers(messages: Sequence[AnyMessage], memory: Memory) -> list[AnyMessage]:
@@ -326,7 +335,6 @@ def initial_messages(run: Run, state: Mapping[str, Any] | None) -> dict[str, Any
 async def prepare_graph(
     run: Run,
     graph_of: Callable[..., Any],
-    make_context: Callable[[Run], Any],
     extra_input: Callable[[Any], Awaitable[dict[str, Any]]] | None = None,
 ) -> PreparedGraph:
     """Return the graph with its input: the question, its history and any `extra_input`.
@@ -337,12 +345,11 @@ async def prepare_graph(
     state = await saved_state(run, graph)
     if state is None:  # continue without saving, with the history
         graph, run.thread = graph_of(None), ""
-    context = make_context(run)
     if run.is_resumed and state and state.get("question") == run.question.text:
         run.restore_usage(UsageSnapshot(**state["spent"]) if state.get("spent") else UsageSnapshot())
-        return PreparedGraph(graph, None, context)
+        return PreparedGraph(graph, None)
     extra = await extra_input(graph) if extra_input else {}
-    return PreparedGraph(graph, {"question": run.question.text, **extra, **initial_messages(run, state)}, context)
+    return PreparedGraph(graph, {"question": run.question.text, **extra, **initial_messages(run, state)})
 
 
 async def check_text_so_far(run: Run) -> dict[str, Any]:
@@ -372,40 +379,39 @@ def require_quoter(run: Run) -> ExtractiveReasoner:
     return quoter
 
 
-def deadline(context: Any) -> float:
+def deadline(run: Run) -> float:
     """Return the working time in seconds after which a run only writes: up to three quarters of the user's limit."""
-    limit: float = context.limits.seconds
-    return min(limit, 0.75 * context.options.seconds) if context.options.seconds else limit
+    return min(STEP_SECONDS, 0.75 * run.options.seconds) if run.options.seconds else STEP_SECONDS
 
 
-def time_left(context: Any) -> float:
+def time_left(run: Run) -> float:
     """Return the seconds left for starting steps and for their model calls."""
-    return deadline(context) - float(context.seconds())
+    return deadline(run) - run.seconds()
 
 
-def limit_reached(context: Any, searches_left: int) -> str:
+def limit_reached(run: Run, searches_left: int) -> str:
     """Return why no more steps may start, or ""."""
-    budget = context.budget
-    if context.model is not None and budget.remaining <= CALLS_RESERVED and budget.limit > CALLS_RESERVED:
+    budget = run.budget
+    if run.chat is not None and budget.remaining <= CALLS_RESERVED and budget.limit > CALLS_RESERVED:
         return "budget_tokens" if budget.used + CALLS_RESERVED < budget.limit else "budget_calls"
-    if time_left(context) <= 0:
+    if time_left(run) <= 0:
         return "budget_seconds"
     return "" if searches_left else "budget_searches"
 
 
-def searches_left(context: Any, searches: int, limit_by_model: int) -> int:
+def searches_left(run: Run, searches: int, limit_by_model: int) -> int:
     """Return how many more searches the options allow, by default up to the limit for a model or that for rules."""
-    default = limit_by_model if context.model is not None else context.limits.searches_by_rules
-    return max(0, (context.options.searches or default) - searches)
+    default = limit_by_model if run.chat is not None else SEARCHES_BY_RULES
+    return max(0, (run.options.searches or default) - searches)
 
 
-def usage(context: Any) -> dict[str, float]:
+def usage(run: Run) -> dict[str, float]:
     """Return a run's usage for its state."""
-    return asdict(context.budget.snapshot(context.seconds()))
+    return asdict(run.budget.snapshot(run.seconds()))
 
 
-def usage_fields(context: Any, seconds: float) -> dict[str, Any]:
+def usage_fields(run: Run, seconds: float) -> dict[str, Any]:
     """Return a run's usage and limits for display."""
-    budget = context.budget
-    used = {"calls": budget.used, "tokens": budget.meter.tokens, "seconds": round(context.seconds(), 1)}
+    budget = run.budget
+    used = {"calls": budget.used, "tokens": budget.meter.tokens, "seconds": round(run.seconds(), 1)}
     return {"used": used, "most": {"calls": budget.limit, "tokens": budget.tokens or 0, "seconds": seconds}}

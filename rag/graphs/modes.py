@@ -6,9 +6,9 @@ This module doesn't import LangGraph, which takes a second: each mode imports it
 from __future__ import annotations
 
 import asyncio
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, TypedDict
 
@@ -16,16 +16,14 @@ from rag.checking.citations import check
 from rag.locales import say
 from rag.runs.run import (
     STOP_GRACE,
-    GraphMode,
     Mode,
     PreparedGraph,
     Run,
     RunOptions,
+    answer_of_state,
     build_answer,
-    citations_of,
     from_json,
-    notice_of,
-    statements_of,
+    passage_of,
 )
 from rag.text import question_language, trim_to_sentences
 from rag.types import SAVED, Answer, Notice, Outcome, Passage, ToolUse
@@ -34,14 +32,39 @@ _COMPOSING_CALLS: Final = 10  # additional calls for an answer composed passage 
 _CODES_WITH_USABLE_TEXT: Final = frozenset({"run_stopped", "run_too_long", "budget_seconds", "quoted_budget_seconds"})
 
 
-class LoopMode(GraphMode):
-    """A mode that searches, grades the passages if it is `deep`, and answers."""
+class GraphMode(Mode):
+    """A mode whose graph is in the module `graph_path`, imported on first use since LangGraph takes a second."""
 
-    graph_path = "rag.graphs.answer"
-
-    def __init__(self, name: str, max_calls: int) -> None:
+    def __init__(
+        self, name: str, graph_path: str, max_calls: int, *, calls_cap: int | None = None, max_tokens: int | None = None
+    ) -> None:
         self.name = name
+        self.graph_path = graph_path
         self.max_calls = max_calls
+        self.calls_cap = calls_cap
+        self.max_tokens = max_tokens
+
+    @property
+    def graph_module(self) -> Any:
+        return import_module(self.graph_path)
+
+    def warm(self, saver: Any) -> None:
+        self.graph_module.graph_of(saver)
+
+    async def prepare(self, run: Run) -> PreparedGraph:
+        module = await asyncio.to_thread(lambda: self.graph_module)
+        graph: PreparedGraph = await module.prepare(run)
+        return graph
+
+    async def finish(self, run: Run, interruption: Notice | None) -> Answer:
+        """Return the answer from the run's last state or, if it was interrupted, from its rescued state."""
+        if interruption is not None and not run.state.get("outcome"):
+            run.state = await self.graph_module.rescue(run)
+        return answer_of_state(run, [passage_of(data) for data in run.state.get("passages", ())], interruption)
+
+
+class LoopMode(GraphMode):
+    """A mode that searches, grades the passages if it is deep, and answers."""
 
     def default_calls(self, options: RunOptions, *, in_conversation: bool) -> int:
         """Return the mode's limit, plus one within a conversation, plus those for composing passage by passage."""
@@ -57,7 +80,7 @@ class LoopMode(GraphMode):
         """Return the answer from the run's final state or, if it was interrupted, from its text and passages so far."""
         passages = await self._passages(run, STOP_GRACE if interruption else None)
         if interruption is None:
-            return await asyncio.to_thread(_complete_answer, run, passages)
+            return await asyncio.to_thread(answer_of_state, run, passages)
         if interruption.code == "budget_seconds" and not run.text and (quotes := await _quote_best(run, passages)):
             run.text, interruption = quotes, Notice("quoted_budget_seconds", interruption.params)
         return await asyncio.to_thread(_partial_answer, run, passages, interruption)
@@ -78,15 +101,6 @@ async def _quote_best(run: Run, passages: Sequence[Passage]) -> str:
         return ""
     question = run.state.get("standalone") or run.question.text
     return "".join([piece async for piece in run.quoter.answer(question, passages)])
-
-
-def _complete_answer(run: Run, passages: list[Passage]) -> Answer:
-    state = run.state
-    outcome: Outcome = state.get("outcome") or "failed"
-    notice = notice_of(state.get("notice"))
-    return build_answer(
-        run, outcome, notice, state.get("text", ""), citations_of(state), passages, statements_of(state)
-    )
 
 
 def _partial_answer(run: Run, passages: list[Passage], notice: Notice) -> Answer:
@@ -110,42 +124,8 @@ class TrailMode(GraphMode):
         return replace(answer, trail=await asyncio.to_thread(self.graph_module.trail, run))
 
 
-class ResearchMode(TrailMode):
-    """A mode that plans, searches in parallel, reads, decides on further steps, and writes a checked report."""
-
-    name = "research"
-    graph_path = "rag.graphs.research.graph"
-    max_calls = 16
-    calls_cap = 24
-    max_tokens = 60_000
-
-
-class JudgeMode(TrailMode):
-    """A mode that grades each passage, asks follow-up questions for gaps, and answers from the resulting tree."""
-
-    name = "judge"
-    graph_path = "rag.graphs.judge.graph"
-    max_calls = 24
-    calls_cap = 48
-    max_tokens = 60_000
-
-
-class SummaryMode(GraphMode):
-    """A mode that summarises pages by section or by page, or changes in them; every sentence is cited."""
-
-    name = "summary"
-    graph_path = "rag.graphs.summary.graph"
-    max_calls = 16
-    max_tokens = 250_000
-
-
 class ToolMode(GraphMode):
     """A mode that answers with tools, chosen by the route of the message, in up to four tool calls."""
-
-    name = "tool"
-    graph_path = "rag.graphs.tools"
-    max_calls = 6
-    max_tokens = 40_000
 
     def default_calls(self, options: RunOptions, *, in_conversation: bool) -> int:
         """Return one call per tool call, one for the answer and one for its check, and two more in a conversation."""
@@ -162,13 +142,14 @@ class _ReportState(TypedDict):
 
 
 class ReportMode(Mode):
-    """A mode that answers with a report, in one step and without a model."""
+    """A mode that answers with a report, in one step and without a model.
 
-    max_calls = 1
+    `report` returns the text from the run's state in a language.
+    """
 
-    @abstractmethod
-    def report(self, run: Run, language: str) -> str:
-        """Return the text of the answer in `language`."""
+    def __init__(self, name: str, report: Callable[[Mapping[str, Any], str], str]) -> None:
+        self.name = name
+        self._report = report
 
     async def prepare(self, run: Run) -> PreparedGraph:
         return PreparedGraph(await asyncio.to_thread(self._graph, run), {"question": run.question.text})
@@ -183,7 +164,7 @@ class ReportMode(Mode):
         language = run.question.options.locale or question_language(run.question.text)
 
         def tell(state: _ReportState) -> _ReportState:
-            get_stream_writer()({"token": self.report(run, language)})
+            get_stream_writer()({"token": self._report(run.state, language)})
             return state
 
         builder = StateGraph(_ReportState)
@@ -191,20 +172,6 @@ class ReportMode(Mode):
         builder.add_edge(START, "tell")
         builder.add_edge("tell", END)
         return builder.compile()
-
-
-class SaveMode(ReportMode):
-    name = "save"
-
-    def report(self, run: Run, language: str) -> str:
-        return saving_message(run.state.get("saved"), language)
-
-
-class RemoveMode(ReportMode):
-    name = "remove"
-
-    def report(self, run: Run, language: str) -> str:
-        return say(removal_notice(run.state), language)
 
 
 def saving_notice(rows: Sequence[Mapping[str, Any]] | None) -> Notice:
@@ -215,8 +182,9 @@ def saving_notice(rows: Sequence[Mapping[str, Any]] | None) -> Notice:
     return Notice("saving_done" if saved < len(rows) else "saving_all", {"saved": saved, "all": len(rows)})
 
 
-def saving_message(rows: Sequence[Mapping[str, Any]] | None, language: str) -> str:
+def _report_saving(state: Mapping[str, Any], language: str) -> str:
     """Return a sentence about all sources, and a line for each that wasn't saved."""
+    rows = state.get("saved")
     failed = [row for row in rows or () if row["status"] not in SAVED and row["notice"]]
     problems = (f"- {row['source']}: {say(Notice(**row['notice']), language)}" for row in failed)
     return "\n".join([say(saving_notice(rows), language), "", *problems]).strip()
@@ -229,14 +197,18 @@ def removal_notice(state: Mapping[str, Any]) -> Notice:
     return Notice("remove_near" if state.get("near") else "remove_none")
 
 
+def _report_removal(state: Mapping[str, Any], language: str) -> str:
+    return say(removal_notice(state), language)
+
+
 _ALL_MODES: Final[tuple[Mode, ...]] = (
-    LoopMode("fast", max_calls=3),
-    LoopMode("deep", max_calls=12),
-    ResearchMode(),
-    JudgeMode(),
-    ToolMode(),
-    RemoveMode(),
-    SaveMode(),
-    SummaryMode(),
+    LoopMode("fast", "rag.graphs.answer", 3),
+    LoopMode("deep", "rag.graphs.answer", 12),
+    TrailMode("research", "rag.graphs.research.graph", 16, calls_cap=24, max_tokens=60_000),
+    TrailMode("judge", "rag.graphs.judge.graph", 24, calls_cap=48, max_tokens=60_000),
+    ToolMode("tool", "rag.graphs.tools", 6, max_tokens=40_000),
+    ReportMode("remove", _report_removal),
+    ReportMode("save", _report_saving),
+    GraphMode("summary", "rag.graphs.summary.graph", 16, max_tokens=250_000),
 )
 MODES: Final[Mapping[str, Mode]] = MappingProxyType({mode.name: mode for mode in _ALL_MODES})

@@ -9,25 +9,25 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from functools import cache
 from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from rag.checking.citations import check_with
 from rag.checking.statements import declines
-from rag.checking.verifier import Verifier
 from rag.errors import ModelError, RagError
 from rag.graphs.common import (
     CALLS_RESERVED,
     ConversationState,
     Result,
+    Running,
+    add_steps,
     blank_fields,
     check_question,
     collect,
@@ -37,22 +37,19 @@ from rag.graphs.common import (
     start_turn,
     stream_piece,
     summary_messages,
-    trace_step,
 )
-from rag.locales import say
+from rag.locales import Language, say
 from rag.prompts import requests
 from rag.prompts.requests import passage_block, wrap_quote
-from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.questions import is_greeting, is_thanks
 from rag.retrieval.context import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
-from rag.runs.run import NoticeRecord, PreparedGraph, Run, RunOptions, notice_of, passage_of, record, step_note
+from rag.runs.run import NoticeRecord, PreparedGraph, Run, notice_of, passage_of, record, step_note
 from rag.text import is_chinese
 from rag.tools import OWN_WORDS, TOOLS
 from rag.tools.calculator import expression_of
 from rag.tools.tool import Tool, ToolResources, ToolResult
-from rag.tracing import CallBudget, span
+from rag.tracing import span
 from rag.types import Notice, Passage
 
 log = logging.getLogger(__name__)
@@ -87,40 +84,25 @@ class ToolState(ConversationState, total=False):
     problem: NoticeRecord | None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolContext:
-    """Runtime context of a run; never saved."""
-
-    resources: ToolResources
-    reasoner: Reasoner
-    rules: ExtractiveReasoner
-    budget: CallBudget
-    answerable: Callable[[], float] = lambda: 1.0
-    condenser: ChatReasoner | None = None
-    verifiers: Sequence[Verifier] = ()
-    options: RunOptions = field(default_factory=RunOptions)
-
-
 def _blank_state(question: str) -> dict[str, Any]:
     """Return the initial fields of a new question."""
     return {**blank_fields(question), "uses": [], "passages": [], "drafted": "", "problem": None}
 
 
-Running = Runtime[ToolContext]
-
-
 class ToolCalls:
     """The tool calls for one question, and the passages that they found."""
 
-    def __init__(self, question: str, context: ToolContext) -> None:
+    def __init__(self, question: str, run: Run) -> None:
         self.question = question
         self.uses: list[UseRecord] = []
         self.passages: list[Passage] = []
-        self._context = context
+        self._options = run.options
+        self._budget = run.budget
+        self._resources = _tool_resources(run)
 
     async def call_by_rules(self) -> None:
         """Call the tool of the route; without one, the calculator for arithmetic, else a search."""
-        name = TOOL_OF_ROUTE.get(self._context.options.route, "")
+        name = TOOL_OF_ROUTE.get(self._options.route, "")
         await self.call(name or ("calculator" if expression_of(self.question) else "retrieve"), self.question)
 
     async def call_by_model(self, model: ChatReasoner, history: Sequence[AnyMessage]) -> str:
@@ -128,12 +110,11 @@ class ToolCalls:
 
         Raises ModelError.
         """
-        budget, resources = self._context.budget, self._context.resources
-        prompt = requests.tools(model.texts, self.question, f"{resources.now:%A %Y-%m-%d %H:%M}")
+        prompt = requests.tools(model.texts, self.question, f"{self._resources.now:%A %Y-%m-%d %H:%M}")
         messages: list[AnyMessage] = [*history, HumanMessage(self.question)]
         while True:
-            with budget.reserve_final_calls():
-                tools = self._available_tools() if budget.remaining and len(self.uses) < _MAX_CALLS else []
+            with self._budget.reserve_final_calls():
+                tools = self._available_tools() if self._budget.remaining and len(self.uses) < _MAX_CALLS else []
             reply = await model.choose(prompt, messages, [tool.schema for tool in tools])
             calls = [*reply.tool_calls, *reply.invalid_tool_calls] if tools else []
             if not calls:
@@ -145,8 +126,8 @@ class ToolCalls:
 
     def _available_tools(self) -> list[Tool]:
         """Return the tools, without the web search and code execution where these are not allowed."""
-        unavailable = {"web_search"} if self._context.resources.web is None else set()
-        unavailable |= set() if self._context.resources.code else {"python"}
+        unavailable = {"web_search"} if self._resources.web is None else set()
+        unavailable |= set() if self._resources.code else {"python"}
         return [tool for name, tool in TOOLS.items() if name not in unavailable]
 
     async def _reply_to(self, name: str, argument: str) -> str:
@@ -162,7 +143,7 @@ class ToolCalls:
 
     def _failure_text(self, use: UseRecord) -> str:
         notice = use["failed"] or record(Notice("search_none"))
-        return self._context.resources.say(notice["code"], **notice["params"])
+        return self._resources.say(notice["code"], **notice["params"])
 
     async def call(self, name: str, argument: str) -> UseRecord:
         """Call a tool and record its result; an unknown or failing tool is recorded with its error."""
@@ -185,7 +166,7 @@ class ToolCalls:
             raise RagError("tool_missing", name=name[:60])
         try:
             async with asyncio.timeout(tool.seconds):
-                return await asyncio.to_thread(tool.run, argument, self._context.resources)
+                return await asyncio.to_thread(tool.run, argument, self._resources)
         except TimeoutError as error:
             raise RagError("tool_timeout", name=name, seconds=f"{tool.seconds:g}") from error
 
@@ -231,30 +212,30 @@ async def enter(state: ToolState, runtime: Running) -> Result:
 
 async def talk(state: ToolState, runtime: Running) -> Result:
     """Answer small talk, or a request that is not understood, without a tool."""
-    context, question = runtime.context, state["question"]
+    run, question = runtime.context, state["question"]
     notice: Notice | None = None
-    if context.options.route == "unknown":
+    if run.options.route == "unknown":
         notice = Notice("wish_unknown")
-        text = say(notice, context.resources.language)
+        text = say(notice, _language_of(run))
     else:
-        text = await _answer_small_talk(question, state, context)
+        text = await _answer_small_talk(question, state, run)
     stream_piece(text, runtime, [])
     update = {"text": text, "messages": [AIMessage(text)], "outcome": "conversation"}
     return update | {"notice": record(notice) if notice else None}, step_note("answered_without_searching")
 
 
-async def _answer_small_talk(question: str, state: ToolState, context: ToolContext) -> str:
+async def _answer_small_talk(question: str, state: ToolState, run: Run) -> str:
     history = [*summary_messages(state), *state["messages"][:-1]]
-    if isinstance(context.reasoner, ChatReasoner):
-        prompt = requests.decide(context.reasoner.texts, question)
+    if isinstance(run.reasoner, ChatReasoner):
+        prompt = requests.decide(run.reasoner.texts, question)
         try:
-            if text := (await context.reasoner.choose(prompt, [*history, state["messages"][-1]], [])).text.strip():
+            if text := (await run.reasoner.choose(prompt, [*history, state["messages"][-1]], [])).text.strip():
                 return text
         except ModelError as error:
             log.info("small talk is answered by rules (%s)", error.code)
-    text = (await context.rules.decide(question, history, [])).text
+    text = (await require_quoter(run).decide(question, history, [])).text
     greeting = "small_talk" if is_greeting(question) and not history else "small_talk_help"
-    return text or say(Notice("small_talk_thanks" if is_thanks(question) else greeting), context.resources.language)
+    return text or say(Notice("small_talk_thanks" if is_thanks(question) else greeting), _language_of(run))
 
 
 async def call(state: ToolState, runtime: Running) -> Result:
@@ -262,13 +243,13 @@ async def call(state: ToolState, runtime: Running) -> Result:
 
     A model's text without a tool call is ignored, since it has no source.
     """
-    context, question = runtime.context, question_of(state)
-    calls, drafted, problem = ToolCalls(question, context), "", None
-    no_web = context.options.route == "web" and context.resources.web is None
+    run, question = runtime.context, question_of(state)
+    calls, drafted, problem = ToolCalls(question, run), "", None
+    no_web = run.options.route == "web" and run.cache.retriever.web is None
     skip_model = no_web or expression_of(question)
-    if isinstance(context.reasoner, ChatReasoner) and not skip_model:
+    if isinstance(run.reasoner, ChatReasoner) and not skip_model:
         try:
-            drafted = await calls.call_by_model(context.reasoner, state["messages"][:-1])
+            drafted = await calls.call_by_model(run.reasoner, state["messages"][:-1])
         except ModelError as error:
             problem = record(error.notice)
     if not calls.uses:
@@ -281,27 +262,27 @@ async def call(state: ToolState, runtime: Running) -> Result:
 
 async def write(state: ToolState, runtime: Running) -> Result:
     """Write the answer: the model's text, else quotes of the passages, else the results of the tools."""
-    context, problem = runtime.context, state["problem"]
+    run, problem = runtime.context, state["problem"]
     passages = [passage_of(data) for data in state["passages"]]
     succeeded = [use for use in state["uses"] if not use["failed"]]
     if not succeeded:
         failure = next(use["failed"] for use in state["uses"])
-        sentence = say(notice_of(failure) or Notice("run_failed"), context.resources.language)
+        sentence = say(notice_of(failure) or Notice("run_failed"), _language_of(run))
         stream_piece(sentence, runtime, [])
         nothing = {"text": sentence, "outcome": "failed", "notice": failure, "messages": [AIMessage(sentence)]}
         return nothing, step_note("failed", reason=failure["code"] if failure else "")
     pieces: list[str] = []
     if state["drafted"]:
         stream_piece(state["drafted"], runtime, pieces)
-    elif passages and context.answerable() < REFUSAL_THRESHOLD:
+    elif passages and run.cache.answerable() < REFUSAL_THRESHOLD:
         pass  # the passages are unlikely to answer, so nothing is quoted
     elif passages:
-        await collect(context.rules.answer(question_of(state), passages), runtime, pieces)
+        await collect(require_quoter(run).answer(question_of(state), passages), runtime, pieces)
     else:
         stream_piece("\n\n".join(use["result"] for use in succeeded), runtime, pieces)
-    update = await _check("".join(pieces), passages, state, context)
+    update = await _check("".join(pieces), passages, state, run)
     outcome, notice = _outcome(update["text"], bool(update["citations"]), passages, state)
-    if outcome == "answered" and passages and not state["drafted"] and context.answerable() < CAVEAT_THRESHOLD:
+    if outcome == "answered" and passages and not state["drafted"] and run.cache.answerable() < CAVEAT_THRESHOLD:
         outcome, notice = "caveat", record(Notice("in_doubt"))
     update |= {"outcome": outcome, "notice": notice or problem, "messages": [AIMessage(update["text"])]}
     if problem and outcome == "answered":
@@ -309,10 +290,10 @@ async def write(state: ToolState, runtime: Running) -> Result:
     return update, step_note("said", passages=len(passages), citations=len(update["citations"]))
 
 
-async def _check(text: str, passages: list[Passage], state: ToolState, context: ToolContext) -> dict[str, Any]:
+async def _check(text: str, passages: list[Passage], state: ToolState, run: Run) -> dict[str, Any]:
     """Return the text with its citations checked against the passages; text of tools has no citations."""
-    verifiers = context.verifiers if state["drafted"] and passages else ()
-    check = await check_with(text, passages, verifiers, question_of(state), context.options.context_tokens)
+    verifiers = run.verifiers if state["drafted"] and passages else ()
+    check = await check_with(text, passages, verifiers, question_of(state), run.options.context_tokens)
     result = check.result().plain()
     if passages:
         return result
@@ -331,9 +312,8 @@ def _outcome(text: str, has_citations: bool, passages: list[Passage], state: Too
 @cache
 def graph_of(saver: Any) -> Any:
     """Build enter → call → write, or enter → talk, on first use; all runs share the graph."""
-    builder = StateGraph(ToolState, context_schema=ToolContext)
-    for name, node in (("enter", enter), ("talk", talk), ("call", call), ("write", write)):
-        builder.add_node(name, trace_step(name, node))
+    builder = StateGraph(ToolState, context_schema=Run)
+    add_steps(builder, enter, talk, call, write)
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", _after_enter, ["talk", "call", END])
     builder.add_edge("talk", END)
@@ -349,24 +329,15 @@ def _after_enter(state: ToolState, runtime: Running) -> Literal["talk", "call", 
 
 
 async def prepare(run: Run) -> PreparedGraph:
-    return await prepare_graph(run, graph_of, _context)
+    return await prepare_graph(run, graph_of)
 
 
 async def rescue(run: Run) -> dict[str, Any]:
     return run.state
 
 
-def _context(run: Run) -> ToolContext:
-    return ToolContext(
-        resources=_tool_resources(run),
-        reasoner=run.reasoner,
-        rules=require_quoter(run),
-        budget=run.budget,
-        answerable=run.cache.answerable,
-        condenser=run.condenser,
-        verifiers=run.verifiers,
-        options=run.question.options,
-    )
+def _language_of(run: Run) -> Language:
+    return "zh" if is_chinese(run.question.text) else "en"
 
 
 def _tool_resources(run: Run) -> ToolResources:
@@ -378,7 +349,7 @@ def _tool_resources(run: Run) -> ToolResources:
         return page.text if page else ""
 
     return ToolResources(
-        language="zh" if is_chinese(run.question.text) else "en",
+        language=_language_of(run),
         now=datetime.now().astimezone(),
         search=cache.search,
         pages=reader.list_pages if reader else tuple,

@@ -236,13 +236,12 @@ def embedding_text(title: str, chunk: Chunk) -> str:
     return "\n".join(part for part in (" › ".join(filter(None, head)), chunk.context, chunk.text) if part)
 
 
+@dataclass
 class RecursiveChunker:
     """Chunks as large as the maximum allows, cut between paragraphs where possible."""
 
     name = "recursive"
-
-    def __init__(self, maximum: float = MAXIMUM) -> None:
-        self.maximum = maximum
+    maximum: float = MAXIMUM
 
     def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
         return make_chunks(text, self.fill(split_units(text, self.maximum)))
@@ -306,13 +305,12 @@ def _paragraphs(units: Sequence[Unit]) -> list[list[Unit]]:
     return groups
 
 
+@dataclass
 class FixedChunker:
     """Chunks filled with sentences up to the maximum, across paragraphs and sections."""
 
     name = "fixed"
-
-    def __init__(self, maximum: float = MAXIMUM) -> None:
-        self.maximum = maximum
+    maximum: float = MAXIMUM
 
     def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
         return make_chunks(text, pack(bind_headings(split_units(text, self.maximum), self.maximum), self.maximum))
@@ -408,15 +406,13 @@ def _best_cuts(units: Sequence[Unit], gains: NDArray[np.float64], maximum: float
     return cuts[::-1]
 
 
+@dataclass
 class MarkdownChunker:
-    """Chunks that never mix text of two sections, except tiny neighbours under one parent heading."""
+    """Chunks that never mix text of two sections, except neighbours smaller than `tiny` under one parent heading."""
 
     name = "markdown"
-
-    def __init__(self, maximum: float = MAXIMUM, tiny: float = 250) -> None:
-        """Sections smaller than `tiny` may be combined."""
-        self.maximum = maximum
-        self.tiny = tiny
+    maximum: float = MAXIMUM
+    tiny: float = 250
 
     def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
         return make_chunks(text, self.divide(split_units(text, self.maximum)))
@@ -488,6 +484,7 @@ class ParentChunker:
         return [replace(chunk, parent=span) for chunk, span in zip(make_chunks(text, groups), spans, strict=True)]
 
 
+@dataclass
 class BreakpointChunker:
     """Chunks cut by SemanticChunker, wherever a distance exceeds a percentile of the page's, over static vectors.
 
@@ -496,9 +493,7 @@ class BreakpointChunker:
     """
 
     name = "breakpoints"
-
-    def __init__(self, maximum: float = MAXIMUM) -> None:
-        self.maximum = maximum
+    maximum: float = MAXIMUM
 
     def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
         units = split_units(text, self.maximum)

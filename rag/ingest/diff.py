@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Literal
 
 from rag.text import lazy_regex, split_sentences
@@ -42,7 +42,7 @@ def page_diff(old: str, new: str) -> list[DiffPiece]:
     pieces: list[DiffPiece] = []
     for same, removed, added in _blocks(_split(old), _split(new), steps):
         pieces += _compare_words("".join(removed), "".join(added), steps)
-        pieces += [DiffPiece("same", "".join(same))] if same else []
+        pieces += _make_pieces(same=same)
     return _merge(pieces)
 
 
@@ -64,15 +64,12 @@ def _split(text: str) -> list[str]:
 
 def _compare_words(old: str, new: str, steps: _Steps) -> list[DiffPiece]:
     """Compare a changed stretch word by word, if enough of it is unchanged."""
-    whole = [DiffPiece("removed", old)] if old else []
-    whole += [DiffPiece("added", new)] if new else []
+    whole = _make_pieces([old], [new])
     if not old or not new:
         return whole
     pieces: list[DiffPiece] = []
     for same, removed, added in _blocks(_TOKEN.findall(old), _TOKEN.findall(new), steps):
-        pieces += [DiffPiece("removed", "".join(removed))] if removed else []
-        pieces += [DiffPiece("added", "".join(added))] if added else []
-        pieces += [DiffPiece("same", "".join(same))] if same else []
+        pieces += _make_pieces(removed, added, same)
     pieces = _drop_tiny_matches(pieces)
     common = sum(len(piece.text.strip()) for piece in pieces if piece.kind == "same")
     return pieces if common >= _MIN_SIMILARITY * max(len(old), len(new)) else whole
@@ -93,19 +90,17 @@ def _drop_tiny_matches(pieces: list[DiffPiece]) -> list[DiffPiece]:
 def _merge(pieces: list[DiffPiece]) -> list[DiffPiece]:
     """Join neighbours of one kind; between two unchanged stretches, removed text comes before added text."""
     result: list[DiffPiece] = []
-    removed = added = same = ""
-    for piece in [*pieces, DiffPiece("removed", "")]:
-        if piece.kind == "same":
-            result += [DiffPiece("removed", removed)] if removed else []
-            result += [DiffPiece("added", added)] if added else []
-            removed = added = ""
-            same += piece.text
-            continue
-        result += [DiffPiece("same", same)] if same else []
-        same = ""
-        removed, added = removed + piece.text * (piece.kind == "removed"), added + piece.text * (piece.kind == "added")
-    result += [DiffPiece("removed", removed)] if removed else []
-    return result + ([DiffPiece("added", added)] if added else [])
+    for _, group in groupby(pieces, key=lambda piece: piece.kind == "same"):
+        texts: dict[DiffKind, list[str]] = {"removed": [], "added": [], "same": []}
+        for piece in group:
+            texts[piece.kind].append(piece.text)
+        result += _make_pieces(**texts)
+    return result
+
+
+def _make_pieces(removed: Sequence[str] = (), added: Sequence[str] = (), same: Sequence[str] = ()) -> list[DiffPiece]:
+    kinds: tuple[tuple[DiffKind, Sequence[str]], ...] = (("removed", removed), ("added", added), ("same", same))
+    return [DiffPiece(kind, text) for kind, items in kinds if (text := "".join(items))]
 
 
 def _blocks(

@@ -4,13 +4,13 @@ A site job is a plan and its pages; every page may add more:
 
     robots = Robots(fetcher)                                  # one for all jobs: it caches sites' rules
     plan = SitePlan(start, "crawl", prefix="/docs/", max_depth=3, max_pages=200)   # or "sitemap", "feed"
-    frontier = Frontier(plan, robots, known=pages_of_the_job)  # known is empty for a new job
-    pages = begin(plan, fetcher, parser, frontier)             # a new job's first pages; raises IngestError
-    for page in pages:                                         # in order of discovery
+    walk = Walk(plan, fetcher, parser, robots, known=pages_of_the_job)   # known is empty for a new job
+    pages = walk.begin()                                      # a new job's first pages; raises IngestError
+    for page in pages:                                        # in order of discovery
         … read the page; links = parser.run("links", body, url=final_url, charset=charset)["links"]
-        pages += frontier.expand(page, links)                  # only new ones, within the plan and robots.txt
+        pages += walk.expand(page, links)                     # only new ones, within the plan and robots.txt
 
-The fetcher applies the rate limits. `frontier.contains(final_url)` is false for a redirect that left the plan.
+The fetcher applies the rate limits. `walk.contains(final_url, depth)` is false for a redirect that left the plan.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import logging
 import re
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 from rag.errors import IngestError
@@ -31,15 +31,15 @@ from rag.web.guard import printable
 from rag.web.media import MEGABYTE
 from rag.web.robots import Robots
 from rag.web.urls import (
-    MAX_DEPTH,
-    MAX_PAGES,
     FoundPage,
-    SiteScope,
     is_trap,
     join_url,
     page_address,
     same_site,
+    site_and_folder,
+    site_of,
     split_url,
+    url_key,
     web_address,
 )
 
@@ -52,8 +52,6 @@ _MAX_SITEMAP_BYTES = 10 * MEGABYTE
 _USUAL_PATHS = ("/sitemap.xml", "/sitemap_index.xml")
 _SITEMAP_PATH = lazy_regex(r"(?:sitemap[^/]*|\.xml(?:\.gz)?)$", re.IGNORECASE)
 
-UrlFilter = Callable[[str], bool]
-
 
 def sitemap_pages(
     fetcher: Fetcher,
@@ -61,68 +59,58 @@ def sitemap_pages(
     robots: Robots,
     start: str,
     limit: int,
-    *,
-    admits: UrlFilter | None = None,
+    admits: Callable[[str], bool],
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> list[FoundPage]:
     """Return up to `limit` pages that the site's sitemaps list and `admits` accepts, each once.
 
     `start` may be a sitemap itself; otherwise those listed in robots.txt are read, else those at the usual paths.
-    Without `admits`, pages of the same site are accepted. Unreadable sitemaps are skipped. Raises
-    IngestError("sitemap_missing") if there is none, and the errors of robots.txt.
+    Unreadable sitemaps are skipped. Raises IngestError("sitemap_missing") if there is none, and the errors of
+    robots.txt.
     """
-    accepts = admits or (lambda url: same_site(start, url))
     for urls in _list_candidates(robots, start):
-        search = _SitemapSearch(fetcher, parser, start, limit, accepts, is_cancelled)
-        search.read(urls)
-        if search.files:
-            return list(search.found.values())
+        found: dict[str, FoundPage] = {}
+        is_readable = False
+        for rows in _read_sitemaps(fetcher, parser, start, urls, is_cancelled):
+            is_readable = True
+            for url, modified in rows:
+                if len(found) >= limit:
+                    break
+                address = page_address(url)
+                if address not in found and admits(address):
+                    found[address] = FoundPage(address, modified=modified)
+            if len(found) >= limit:
+                break
+        if is_readable:
+            return list(found.values())
     raise IngestError("sitemap_missing", url=printable(start))
 
 
-@dataclass
-class _SitemapSearch:
-    """A search through a site's sitemaps; `files` counts those that were read."""
+def _read_sitemaps(
+    fetcher: Fetcher, parser: Parser, start: str, urls: list[str], is_cancelled: Callable[[], bool]
+) -> Iterator[list[tuple[str, str]]]:
+    """Yield the pages (URL, date) of each sitemap at `urls` and of those that their indexes list, breadth-first.
 
-    fetcher: Fetcher
-    parser: Parser
-    start: str
-    limit: int
-    admits: UrlFilter
-    is_cancelled: Callable[[], bool]
-    found: dict[str, FoundPage] = field(default_factory=dict)
-    files: int = 0
-
-    def read(self, urls: list[str]) -> None:
-        """Read the sitemaps at `urls` and those that their indexes list, breadth-first."""
-        waiting = deque((url, 1) for url in urls)
-        seen = set(urls)
-        count = 0
-        while waiting and count < MAX_FILES and len(self.found) < self.limit and not self.is_cancelled():
-            url, nesting = waiting.popleft()
-            count += 1
-            for inner in self._read_one(url):
-                if inner not in seen and nesting < MAX_NESTING:
-                    seen.add(inner)
-                    waiting.append((inner, nesting + 1))
-
-    def _read_one(self, url: str) -> list[str]:
-        """Add the pages of one sitemap; return the sitemaps that it lists on its own or the start's site."""
+    Indexes may only list sitemaps on their own or the start's site.
+    """
+    waiting = deque((url, 1) for url in urls)
+    seen = set(urls)
+    for _ in range(MAX_FILES):
+        if not waiting or is_cancelled():
+            return
+        url, nesting = waiting.popleft()
         try:
-            fetched = self.fetcher.fetch(url, max_raw_bytes=_MAX_SITEMAP_BYTES, is_cancelled=self.is_cancelled)
-            content = self.parser.run("sitemap", fetched.body, url=fetched.final_url)
+            fetched = fetcher.fetch(url, max_raw_bytes=_MAX_SITEMAP_BYTES, is_cancelled=is_cancelled)
+            content = parser.run("sitemap", fetched.body, url=fetched.final_url)
         except IngestError as error:
             log.info("sitemap %s: %s", printable(url), error)
-            return []
+            continue
         if content["sitemaps"] or content["pages"]:
-            self.files += 1
-        for url, modified in content["pages"]:
-            if len(self.found) >= self.limit:
-                break
-            address = page_address(url)
-            if address not in self.found and self.admits(address):
-                self.found[address] = FoundPage(address, modified=modified)
-        return [inner for inner in content["sitemaps"] if same_site(inner, url) or same_site(inner, self.start)]
+            yield content["pages"]
+        for inner in content["sitemaps"] if nesting < MAX_NESTING else ():
+            if inner not in seen and (same_site(inner, url) or same_site(inner, start)):
+                seen.add(inner)
+                waiting.append((inner, nesting + 1))
 
 
 def _list_candidates(robots: Robots, start: str) -> list[list[str]]:
@@ -162,6 +150,8 @@ def _pages(parser: Parser, fetched: FetchResult) -> list[FoundPage]:
 
 SiteKind = Literal["sitemap", "crawl", "feed"]
 
+MAX_DEPTH = 3
+MAX_PAGES = 200
 MIN_VARIANTS = 20
 _SHARE_OF_VARIANTS = 4  # one path with ever-changing parameters gets up to a quarter of the pages
 _MAX_RECENT = 50_000
@@ -169,7 +159,12 @@ _MAX_RECENT = 50_000
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """A user's choices for a site import, stored with the job as plain data."""
+    """A user's choices for a site import, stored with the job as plain data.
+
+    For a crawl or a sitemap, they select the pages on `start`'s host with a path below `prefix`, by default the folder
+    of `start`, up to `max_depth` links from the start. The scheme and a leading `www.` are ignored; other subdomains
+    are other sites.
+    """
 
     start: str
     kind: SiteKind
@@ -177,82 +172,118 @@ class SitePlan:
     max_depth: int = MAX_DEPTH
     max_pages: int = MAX_PAGES
 
+    def admits(self, url: str, depth: int = 0) -> bool:
+        """Return whether `url`, found `depth` links from the start, is a page to import."""
+        return depth <= self.max_depth and self.contains(url) and not is_trap(url)
+
+    def contains(self, url: str) -> bool:
+        """Return whether `url` has the right host and path; redirects must stay within them too."""
+        parts = split_url(url_key(url))
+        site, root = site_and_folder(self.start, self.prefix)
+        if parts.scheme not in ("http", "https") or site_of(parts.netloc) != site:
+            return False
+        return parts.path == root or parts.path.startswith(root if root.endswith("/") else root + "/")
+
     @property
-    def scope(self) -> SiteScope:
-        return SiteScope(self.start, self.prefix, self.max_depth, self.max_pages)
+    def folder(self) -> str:
+        """The path prefix of all pages, normalised as in a page's key."""
+        return site_and_folder(self.start, self.prefix)[1]
 
 
-class Frontier:
-    """A crawl frontier, which admits pages that are new and within the plan. Not thread-safe.
+class Walk:
+    """One job's walk through a site: it admits pages that are new and within the plan. Safe to share between threads.
 
     `known` are the pages that the job already has, to resume after a restart. The same pages in the same order give the
     same result.
     """
 
-    def __init__(self, plan: SitePlan, robots: Robots, known: Iterable[FoundPage] = ()) -> None:
-        self.plan = plan
-        self._scope = plan.scope
+    def __init__(
+        self, plan: SitePlan, fetcher: Fetcher, parser: Parser, robots: Robots, known: Iterable[FoundPage] = ()
+    ) -> None:
+        self._plan = plan
+        self._fetcher = fetcher
+        self._parser = parser
+        self._robots = robots
         self._start = page_address(plan.start)
-        self.robots = robots
         self._seen: set[str] = set()
         self._recent: set[str] = set()
         self._variants: Counter[str] = Counter()
+        self._lock = threading.Lock()
         for page in known:
             self._add(page_address(page.url))
 
-    @property
-    def is_empty(self) -> bool:
-        """True if the job has no page yet."""
-        return not self._seen
+    def begin(self, is_cancelled: Callable[[], bool] = lambda: False) -> list[FoundPage]:
+        """Return the first pages of the plan, except those that are known.
 
-    @property
-    def is_full(self) -> bool:
-        """True if the plan's maximum number of pages is reached."""
-        return len(self._seen) >= self.plan.max_pages
+        Raises IngestError if there are none at all: robots.txt errors for the start, "sitemap_missing",
+        "sitemap_empty", "feed_missing", "feed_empty", and fetch errors.
+        """
+        plan, fetcher, parser = self._plan, self._fetcher, self._parser
+        fetcher.check(plan.start)
+        # For a sitemap, the start itself need not be allowed: only robots.txt must be available.
+        self._robots.check(join_url(plan.start, "/robots.txt") if plan.kind == "sitemap" else plan.start)
+        if plan.kind == "crawl":
+            return self.admit([FoundPage(plan.start)])
+        if plan.kind == "feed":
+            pages = read_feed(fetcher, parser, plan.start)
+        else:
+            pages = sitemap_pages(fetcher, parser, self._robots, plan.start, plan.max_pages, self._is_new, is_cancelled)
+        new_pages = self.admit(pages)
+        if self._seen:
+            return new_pages
+        if plan.kind == "feed":
+            raise IngestError("feed_empty", url=printable(plan.start))
+        host = split_url(plan.start).hostname or ""
+        raise IngestError("sitemap_empty", host=printable(host), prefix=printable(plan.folder))
+
+    def can_follow(self, depth: int) -> bool:
+        """Return whether links are followed from a page that is `depth` links away from the start."""
+        return self._plan.kind == "crawl" and depth < self._plan.max_depth
+
+    def contains(self, url: str, depth: int) -> bool:
+        """Return whether `url`, the target of a redirect, belongs to the plan; the start may redirect elsewhere."""
+        kind = self._plan.kind
+        return kind == "feed" or (kind == "crawl" and depth == 0) or self._plan.contains(url)
 
     def expand(self, page: FoundPage, links: Iterable[str]) -> list[FoundPage]:
         """Return the new pages among the `links` of `page`, one link deeper; none unless the plan is a crawl."""
-        if self.plan.kind != "crawl":
+        if not self.can_follow(page.depth):
             return []
         return self.admit(FoundPage(link, page.depth + 1) for link in links)
 
     def admit(self, pages: Iterable[FoundPage]) -> list[FoundPage]:
         """Add and return the pages that are new, within the plan and allowed by robots.txt."""
         new = []
-        for page in pages:
-            if self.is_full:
-                break
-            if page.url in self._recent or page.depth > self.plan.max_depth:
-                continue
-            self._remember(page.url)
-            address = page_address(page.url)
-            if address not in self._seen and self._admits(address, page.depth):
-                self._add(address)
-                new.append(FoundPage(address, page.depth, page.modified))
+        with self._lock:
+            for page in pages:
+                if len(self._seen) >= self._plan.max_pages:
+                    break
+                if page.url in self._recent or page.depth > self._plan.max_depth:
+                    continue
+                self._remember(page.url)
+                address = page_address(page.url)
+                if self._is_new(address, page.depth):
+                    self._add(address)
+                    new.append(FoundPage(address, page.depth, page.modified))
         return new
 
-    def can_admit(self, url: str) -> bool:
-        """Return whether `url` is new, within the plan at any depth, and allowed by robots.txt."""
-        address = page_address(url)
-        return address not in self._seen and self._admits(address, 0)
-
-    def contains(self, url: str) -> bool:
-        """Return whether `url`, the target of a redirect, still belongs to the plan."""
-        return self.plan.kind == "feed" or self._scope.contains(url)
-
-    def _admits(self, address: str, depth: int) -> bool:
-        if self.plan.kind == "feed":
+    def _is_new(self, address: str, depth: int = 0) -> bool:
+        """Return whether `address` is new, within the plan and allowed by robots.txt."""
+        plan = self._plan
+        if address in self._seen:
+            return False
+        if plan.kind == "feed":
             is_within = not is_trap(address)
         else:  # the start of a crawl may link to its pages without being one of them
-            is_start = self.plan.kind == "crawl" and address == self._start and depth == 0
-            is_within = is_start or self._scope.admits(address, depth)
-        return is_within and self._has_variant_budget(address) and self.robots.is_allowed(address)
+            is_start = plan.kind == "crawl" and address == self._start and depth == 0
+            is_within = is_start or plan.admits(address, depth)
+        return is_within and self._has_variant_budget(address) and self._robots.is_allowed(address)
 
     def _has_variant_budget(self, address: str) -> bool:
         """Return whether the path of `address` has few enough query variants so far."""
         path, _, query = address.partition("?")
-        allowance = max(MIN_VARIANTS, self.plan.max_pages // _SHARE_OF_VARIANTS)
-        return self.plan.kind != "crawl" or not query or self._variants[path] < allowance
+        allowance = max(MIN_VARIANTS, self._plan.max_pages // _SHARE_OF_VARIANTS)
+        return self._plan.kind != "crawl" or not query or self._variants[path] < allowance
 
     def _remember(self, url: str) -> None:
         """Remember a URL so that it is checked only once: a site's menu links are on each of its pages."""
@@ -265,79 +296,3 @@ class Frontier:
         path, _, query = address.partition("?")
         if query:
             self._variants[path] += 1
-
-
-def begin(
-    plan: SitePlan,
-    fetcher: Fetcher,
-    parser: Parser,
-    frontier: Frontier,
-    is_cancelled: Callable[[], bool] = lambda: False,
-) -> list[FoundPage]:
-    """Add the first pages of a plan to `frontier`; return those that are new.
-
-    Raises IngestError if there are none at all: robots.txt errors for the start, "sitemap_missing", "sitemap_empty",
-    "feed_missing", "feed_empty", and fetch errors.
-    """
-    fetcher.check(plan.start)
-    # For a sitemap, the start itself need not be allowed: only robots.txt must be available.
-    frontier.robots.check(join_url(plan.start, "/robots.txt") if plan.kind == "sitemap" else plan.start)
-    if plan.kind == "crawl":
-        return frontier.admit([FoundPage(plan.start)])
-    if plan.kind == "feed":
-        pages = frontier.admit(read_feed(fetcher, parser, plan.start))
-        if frontier.is_empty:
-            raise IngestError("feed_empty", url=printable(plan.start))
-        return pages
-    admits = frontier.can_admit
-    pages = sitemap_pages(
-        fetcher, parser, frontier.robots, plan.start, plan.max_pages, admits=admits, is_cancelled=is_cancelled
-    )
-    pages = frontier.admit(pages)
-    if frontier.is_empty:
-        host = split_url(plan.start).hostname or ""
-        raise IngestError("sitemap_empty", host=printable(host), prefix=printable(plan.scope.folder))
-    return pages
-
-
-class Sites:
-    """A factory of walks, which share the fetcher, the parser and the robots.txt rules."""
-
-    def __init__(self, fetcher: Fetcher, parser: Parser) -> None:
-        self._fetcher = fetcher
-        self._parser = parser
-        self._robots = Robots(fetcher)
-
-    def walk(self, plan: SitePlan, known: Iterable[FoundPage]) -> Walk:
-        """Return a walk for `plan`; `known` are the pages already found, if it resumes."""
-        return Walk(plan, Frontier(plan, self._robots, known), self._fetcher, self._parser)
-
-
-class Walk:
-    """One job's walk through a site; safe to share between threads. Methods raise IngestError."""
-
-    def __init__(self, plan: SitePlan, frontier: Frontier, fetcher: Fetcher, parser: Parser) -> None:
-        self._plan = plan
-        self._frontier = frontier
-        self._fetcher = fetcher
-        self._parser = parser
-        self._lock = threading.Lock()
-
-    def begin(self, is_cancelled: Callable[[], bool]) -> list[FoundPage]:
-        """Return the first pages, except those that an earlier call returned."""
-        with self._lock:
-            return begin(self._plan, self._fetcher, self._parser, self._frontier, is_cancelled)
-
-    def can_follow(self, depth: int) -> bool:
-        """Return whether links are followed from a page that is `depth` links away from the start."""
-        return self._plan.kind == "crawl" and depth < self._plan.max_depth
-
-    def contains(self, final_url: str, depth: int) -> bool:
-        """Return whether a page at the end of redirects belongs to the walk; the start may redirect elsewhere."""
-        is_start = depth == 0 and self._plan.kind == "crawl"
-        return is_start or self._frontier.contains(final_url)
-
-    def expand(self, url: str, depth: int, links: Iterable[str]) -> list[FoundPage]:
-        """Return the new pages that the page at `url` links to."""
-        with self._lock:
-            return self._frontier.expand(FoundPage(url, depth), links)

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
 
-from rag.ingest.sources import LoadedPage, OnStage
+from rag.ingest.sources import LoadedPage, OnStage, ignore_stage
 from rag.store.values import SIMILARITY_THRESHOLD, Signature, jaccard_similarity, sign
 from rag.text import lazy_regex
 from rag.types import Decision, Notice, Page, PageVersion
@@ -140,10 +140,8 @@ def _were_similar(library: Lookup, page: Page, other: Page) -> bool:
     ours, theirs = library.versions(page.url_hash), library.versions(other.url_hash)
     if {version.text_hash for version in ours} & {version.text_hash for version in theirs}:
         return True
-    return (
-        any(jaccard_similarity(ours[-1].text, version.text) >= SIMILARITY_THRESHOLD for version in reversed(theirs))
-        if ours
-        else False
+    return bool(ours) and any(
+        jaccard_similarity(ours[-1].text, version.text) >= SIMILARITY_THRESHOLD for version in reversed(theirs)
     )
 
 
@@ -164,25 +162,15 @@ def _find_same_address(
     candidates: list[tuple[Page, str, float]] = []
     for key, reason, minimum in clues:
         candidates += [(existing[key], reason, minimum)] if key in existing else []
-        ways = [(other, _can_be_replaced(other) and not canonical) for other in claims.get(key, [])]
-        candidates += [(other, "canonical_first" if way else reason, minimum) for other, way in ways]
+        for other in claims.get(key, []):
+            is_replaceable = other.version == 1 and not canonical  # earlier versions would have to stay at its URL
+            candidates.append((other, "canonical_first" if is_replaceable else reason, minimum))
     texts = library.texts([other.url_hash for other, _, _ in candidates])
     for other, reason, minimum in candidates:
         similarity = jaccard_similarity(texts.get(other.url_hash, ""), page.text)
         if similarity >= minimum:
             return Duplicate(reason, other, True, similarity)
     return None
-
-
-def _can_be_replaced(stored: Page) -> bool:
-    """Return whether the page has no earlier versions, which would have to stay at its URL."""
-    return stored.version == 1
-
-
-def aliases_of(page: Page, *, moved_to: str = "") -> tuple[str, ...]:
-    """Return the other URLs known to lead to a page that is not a duplicate, as keys."""
-    key = url_key(moved_to) if moved_to else ""
-    return (key,) if key and key != url_key(page.url) else ()
 
 
 def claim_of(page: Page, canonical: str) -> str:
@@ -195,7 +183,7 @@ def claim_of(page: Page, canonical: str) -> str:
 
 
 def with_alias(page: Page, address: str) -> Page:
-    """Return the stored page with `address` as another alias."""
+    """Return the page with `address` as another alias, spelled as a key."""
     key = url_key(address)
     if key == url_key(page.url) or key in page.aliases:
         return page
@@ -246,7 +234,7 @@ class StoreRequest:
     """
 
     loaded: LoadedPage
-    on_stage: OnStage
+    on_stage: OnStage = ignore_stage
     decision: Decision = ""
     online: bool = False
 
@@ -274,11 +262,9 @@ def _identifiers(loaded: LoadedPage) -> set[Hashable]:
     if loaded.known is not None:
         return set()
     names: set[Hashable] = {*_address_hashes(loaded)}
-    return (
-        names
-        if loaded.source.kind == "import"
-        else {*names, loaded.page.text_hash, *sign(loaded.page.text).bands.indices}
-    )
+    if loaded.source.kind != "import":
+        names |= {loaded.page.text_hash, *sign(loaded.page.text).bands.indices}
+    return names
 
 
 def _address_hashes(loaded: LoadedPage) -> list[str]:

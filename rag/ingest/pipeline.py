@@ -21,7 +21,6 @@ from rag.ingest.duplicates import (
     PrefetchedLookup,
     StorageCheck,
     StoreRequest,
-    aliases_of,
     claim_of,
     find_duplicate,
     find_replacement,
@@ -30,7 +29,7 @@ from rag.ingest.duplicates import (
     with_unique_name,
     without_alias,
 )
-from rag.ingest.sources import LoadedPage, OnStage, PreparedChunks, Reader, Source, unique_sources
+from rag.ingest.sources import LoadedPage, OnStage, PreparedChunks, Reader, Source, ignore_stage, unique_sources
 from rag.locales import say
 from rag.models.embedding import (
     EmbeddingModel,
@@ -120,12 +119,6 @@ def review_result(loaded: LoadedPage, notice: Notice, status: IngestStatus = "he
     return replace(row, preview=_preview(loaded.page.text), choices=("add_anyway", "skip"))
 
 
-def duplicate_result(loaded: LoadedPage, duplicate: Duplicate) -> IngestResult:
-    """Return the row of a page that was read and is already stored."""
-    row = result(loaded.source, loaded.page.url_hash, "duplicate", duplicate.notice, chunks=duplicate.page.chunks)
-    return replace(row, preview=_preview(loaded.page.text), choices=duplicate.choices)
-
-
 def existing_result(source: Source, key: str, page: Page) -> IngestResult:
     """Return the row of a URL that is not read because its page, or the one it is an alias of, is stored."""
     if page.url_hash != key:
@@ -190,14 +183,10 @@ def mark_missing(
     return "failed", Notice("page_missed", {"failures": failures, **why})
 
 
-def mark_moved(library: Library, before: Page) -> None:
-    """Record that a page's URL now leads to another stored page: the page itself is gone."""
-    library.update_record(replace(before, checked_at=now(), failures=0, status="gone"))
-
-
-def mark_checked(library: Library, before: Page) -> None:
+def mark_checked(library: Library, before: Page, *, is_gone: bool = False) -> None:
     """Record that a page's site answered, with content that is not stored."""
-    library.update_record(replace(before, checked_at=now(), failures=0))
+    status = "gone" if is_gone else before.status
+    library.update_record(replace(before, checked_at=now(), failures=0, status=status))
 
 
 T = TypeVar("T")
@@ -238,7 +227,8 @@ class Ingestor:
         self._parser = parser
         self._reader = Reader(fetcher, parser)
         self._chunker = chunker
-        self._recipe = recipe_of(chunker)
+        # A fingerprint of the chunker: its name, its sizes, and the version of its rules.
+        self._recipe = f"{chunker.name}-{_RULES}{json.dumps(vars(chunker), sort_keys=True, default=str)}"
         pool = ThreadPoolExecutor(1, "lookups")
         self._lookups: CallBatcher[str, Page | None] = CallBatcher(
             self._resolve_batch,
@@ -272,7 +262,9 @@ class Ingestor:
         pages = self.library.resolve(url_hashes)
         return [pages.get(key) for key in url_hashes]
 
-    def read(self, source: Source, on_stage: OnStage, *, known: Page | None = None, links: bool = False) -> LoadedPage:
+    def read(
+        self, source: Source, on_stage: OnStage = ignore_stage, *, known: Page | None = None, links: bool = False
+    ) -> LoadedPage:
         """Read the source's page without storing it; `links` adds the links in it.
 
         With `known`, the stored page of this source, the request is conditional if possible, and a page that cannot be
@@ -281,7 +273,7 @@ class Ingestor:
         """
         return with_unique_name(self.library, self._reader.read(source, self.key(source), on_stage, known, links))
 
-    def prepare(self, loaded: LoadedPage, on_stage: OnStage, *, decision: Decision = "") -> LoadedPage:
+    def prepare(self, loaded: LoadedPage, on_stage: OnStage = ignore_stage, *, decision: Decision = "") -> LoadedPage:
         """Return `loaded` with its chunks and vectors, so that `store_all` only has to store them.
 
         A page that would not be stored in the library's current state, or cannot be prepared, is returned unchanged:
@@ -357,7 +349,7 @@ class Ingestor:
         item = replace(item, loaded=loaded)
         if decision == "skip":
             return result(loaded.source, loaded.page.url_hash, "skipped", Notice("left_alone"))
-        page = replace(loaded.page, aliases=aliases_of(loaded.page, moved_to=loaded.moved_to))
+        page = with_alias(loaded.page, loaded.moved_to) if loaded.moved_to else loaded.page
         before = _find_stored(lookup, loaded.known or page)
         if before is not None:
             self.remove_twins(before)
@@ -426,12 +418,13 @@ class Ingestor:
         """Return the result for a page that is already stored; a URL that leads to it becomes an alias."""
         if duplicate.is_alias:
             self.library.update_record(with_alias(duplicate.page, loaded.page.url))
-        return duplicate_result(loaded, duplicate)
+        row = result(loaded.source, loaded.page.url_hash, "duplicate", duplicate.notice, chunks=duplicate.page.chunks)
+        return replace(row, preview=_preview(loaded.page.text), choices=duplicate.choices)
 
     def _report_replacement(self, loaded: LoadedPage, before: Page, other: Duplicate) -> IngestResult:
         """Return the result for a stored page whose URL now shows another stored page: the stored text stays."""
         if other.reason == "now_elsewhere":
-            mark_moved(self.library, before)
+            mark_checked(self.library, before, is_gone=True)
             return review_result(loaded, other.notice, "gone")
         return self._require_review(loaded, before, Notice(f"now_{other.reason}", other.notice.params))
 
@@ -546,12 +539,6 @@ def _as_version_of(stored: Page, page: Page) -> Page:
     return with_alias(version, page.url)
 
 
-def recipe_of(chunker: Chunker) -> str:
-    """Return a fingerprint of a chunker: its name, its sizes, and the version of its rules."""
-    sizes = json.dumps(vars(chunker), sort_keys=True, default=str)
-    return f"{chunker.name}-{_RULES}{sizes}"
-
-
 def with_source_name(row: IngestResult, source: Source, began: float) -> IngestResult:
     """Return the row with the name of `source`, and the seconds since `began` (time.monotonic)."""
     return replace(row, source=to_plain_line(source.name), seconds=round(time.monotonic() - began, 3))
@@ -601,15 +588,14 @@ class ChunkEncoder:
             if readable[i]:
                 todo.append(i)
         if todo:
-            dense[todo] = self._encode_dense([texts[i] for i in todo])
+            new_texts = [texts[i] for i in todo]
+            encode = self._model.encode_passages if len(todo) >= _MANY_CHUNKS else self._together.process
+            dense[todo] = encode(new_texts)
             if head := lexical_head(self._model):
-                for i, lexical in zip(todo, head.encode([texts[i] for i in todo]), strict=True):
+                for i, lexical in zip(todo, head.encode(new_texts), strict=True):
                     sparse[i] = join_vectors(sparse[i], lexical)
         sentences = [pack_sentences(index_sentences(chunk.text, self._sparse), len(chunk.text)) for chunk in chunks]
         return NewChunks(chunks, dense, readable, sparse, hashes, sentences)
-
-    def _encode_dense(self, texts: Sequence[str]) -> _Vectors:
-        return self._model.encode_passages(texts) if len(texts) >= _MANY_CHUNKS else self._together.process(texts)
 
     def _encode_pages(self, pages: Sequence[Sequence[str]]) -> list[_Vectors]:
         """Return the vectors of several pages' texts, page by page."""

@@ -7,30 +7,22 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from rag.errors import RagError, StoreError
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Job
 from rag.store.sql.small_tables import Schedule, Scope
 
+if TYPE_CHECKING:
+    from rag.ingest.jobs.service import Jobs
+
 log = logging.getLogger(__name__)
 
-Clock = Callable[[], datetime]
 MIN_HOURS = 1
 MAX_HOURS = 24 * 366
 _MAX_SLEEP = 300.0  # to catch up after the machine slept or its clock was set
 _MIN_SLEEP = 1.0
-
-
-class Rechecks(Protocol):
-    """The part of `rag.ingest.jobs.service.Jobs` that schedules need."""
-
-    def recheck(
-        self, library: str, url_hashes: Sequence[str] | None = None, site: str | None = None, *, owner: str = ""
-    ) -> str:
-        """Queue a re-check of pages; return the job's id."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +33,14 @@ class ScheduleView:
     last: Job | None
 
 
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class Schedules:
     """A scheduler of re-checks. Safe to share between threads; methods raise StoreError."""
 
     def __init__(
         self,
         database: Database,
-        jobs: Rechecks,
-        clock: Clock = utc_now,
+        jobs: Jobs,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         *,
         has_library: Callable[[str], bool] = lambda name: True,
     ) -> None:
@@ -89,7 +77,8 @@ class Schedules:
         The same selection has only one schedule: setting it again changes its hours and restarts the interval. Raises
         StoreError("schedule_too_often").
         """
-        _check_hours(every_hours)
+        if not MIN_HOURS <= every_hours <= MAX_HOURS:
+            raise StoreError("schedule_too_often", fewest=MIN_HOURS, most=MAX_HOURS)
         scope: Scope = "pages" if url_hashes else "site" if site else "all"
         hashes = tuple(sorted(set(url_hashes)))
         next_at = _text(self._clock() + timedelta(hours=every_hours))
@@ -138,9 +127,7 @@ class Schedules:
         exists = self._has_library(schedule.library)
         last = self._database.jobs.state(schedule.last_job) if schedule.last_job else None
         with self._database.transaction():
-            if not self._table.claim(schedule, _text(_next_time(schedule, moment))):
-                return None
-            if not exists:
+            if not self._table.claim(schedule, _text(_next_time(schedule, moment))) or not exists:
                 return None
             if last in ("running", "paused"):
                 log.info("schedule %s: skipped, as its last re-check has not finished", schedule.id)
@@ -172,11 +159,6 @@ def _next_time(schedule: Schedule, moment: datetime) -> datetime:
     """Return the first time after `moment` that is a whole number of periods after the due time."""
     due, period = datetime.fromisoformat(schedule.next_at), timedelta(hours=schedule.every_hours)
     return due + ((moment - due) // period + 1) * period
-
-
-def _check_hours(hours: int) -> None:
-    if not MIN_HOURS <= hours <= MAX_HOURS:
-        raise StoreError("schedule_too_often", fewest=MIN_HOURS, most=MAX_HOURS)
 
 
 def _text(moment: datetime) -> str:

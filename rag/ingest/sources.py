@@ -27,7 +27,7 @@ from rag.reading.parser import READING_VERSION, ExtractedDocument, Parser
 from rag.store.values import NewChunks, now, text_hash
 from rag.text import detect_language, lazy_regex, replace_surrogates, to_plain_line
 from rag.types import Page, PageSource, Stage
-from rag.web.fetch import Fetcher, FetchResult
+from rag.web.fetch import Fetcher
 from rag.web.guard import MAX_LENGTH, is_web_address, printable
 from rag.web.media import EXTENSION_TYPES, MEGABYTE, PICTURE, SLOW_TYPES, media_type, parse_content_type
 from rag.web.urls import split_url, strip_tracking, url_key
@@ -92,16 +92,11 @@ def web_source(url: str) -> Source:
     return Source(url, url, "web")
 
 
-def file_sources(name: str, data: bytes, url: str = "", bounds: RecordBounds = BOUNDS) -> list[Source]:
-    """Return the sources in an uploaded or local file: the files of a .zip, the rows of a .jsonl, or the file itself.
+def file_sources(name: str, data: bytes, url: str = "", bounds: RecordBounds = BOUNDS) -> Iterator[Source]:
+    """Yield the sources in an uploaded or local file: the files of a .zip, the rows of a .jsonl, or the file itself.
 
     `url` is the file's origin; without it, the file is identified by its name, as `file:///name`.
     """
-    return list(sources_in(name, data, url, bounds))
-
-
-def sources_in(name: str, data: bytes, url: str = "", bounds: RecordBounds = BOUNDS) -> Iterator[Source]:
-    """Yield the sources of `file_sources` one at a time."""
     name = normalize("NFC", replace_surrogates(name)).strip()  # macOS decomposes letters in its file names
     address = url or f"file:///{quote(name.replace(chr(92), '/').lstrip('/'))}"
     for source in _sources_at(address, name, data, bounds):
@@ -110,15 +105,15 @@ def sources_in(name: str, data: bytes, url: str = "", bounds: RecordBounds = BOU
 
 def _sources_at(address: str, name: str, data: bytes, bounds: RecordBounds) -> Iterator[Source]:
     lower = name.lower()
-    if lower.endswith(_ARCHIVE):
-        yield from _archive_sources(name, data, address, bounds)
-    elif lower.endswith(".jsonl"):
-        yield from record_sources(record_lines(BytesIO(data), bounds), name, bounds)
-    elif not lower.endswith(FILE_TYPES):
+    if not lower.endswith((*FILE_TYPES, _ARCHIVE)):
         types = ", ".join((*FILE_TYPES, _ARCHIVE))
         yield Source(name, address, "file", broken=IngestError("file_type", name=name, types=types))
     elif len(data) > (limit := file_limit(name)):
         yield Source(name, address, "file", broken=make_size_error(name, limit))
+    elif lower.endswith(_ARCHIVE):
+        yield from _archive_sources(name, data, address, bounds)
+    elif lower.endswith(".jsonl"):
+        yield from record_sources(record_lines(BytesIO(data), bounds), name, bounds)
     else:
         yield Source(name, address, "file", data=data)
 
@@ -138,7 +133,7 @@ def path_sources(path: str, bounds: RecordBounds = BOUNDS) -> list[Source]:
             raise IngestError("file_irregular", name=path)  # opening a pipe would wait for its writer
         if full.stat().st_size > (limit := file_limit(path)):
             return [Source(path, address, "file", broken=make_size_error(path, limit))]
-        return file_sources(path, full.read_bytes(), "" if path.endswith(".jsonl") else address, bounds)
+        return [*file_sources(path, full.read_bytes(), "" if path.endswith(".jsonl") else address, bounds)]
     except (OSError, ValueError):  # ValueError for an impossible file name
         return [Source(path, address, "file", broken=IngestError("file_unreadable", name=path))]
     except IngestError as error:
@@ -180,9 +175,6 @@ def file_limit(name: str) -> int:
 
 
 def _archive_sources(name: str, data: bytes, address: str, bounds: RecordBounds) -> Iterator[Source]:
-    if len(data) > MAX_ARCHIVE_BYTES:
-        yield Source(name, address, "file", broken=make_size_error(name, MAX_ARCHIVE_BYTES))
-        return
     try:
         for member in zip_members(name, data, _MEMBER_TYPES, _LIMITS):
             yield from _member_sources(member, name, address, bounds)
@@ -412,6 +404,12 @@ def _is_domain(address: str) -> bool:
 
 
 OnStage = Callable[[Stage], object]
+
+
+def ignore_stage(stage: Stage) -> None:
+    """Ignore the progress."""
+
+
 _SPARSE_BYTES = 8_000  # approximate size of a chunk's terms
 
 
@@ -466,24 +464,26 @@ class Reader:
     def read(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> LoadedPage:
         """Read a source as described in `rag.ingest.pipeline.Ingestor.read`; `key` is its url_hash."""
         record = source.record
+        if not record and source.data is None:
+            try:
+                return self._read_web(source, key, on_stage, known, links)
+            except IngestError as error:
+                if known is None:
+                    raise
+                return LoadedPage(source, known, known, error=error)
         if isinstance(record.get("text"), str):
-            return _build(source, key, known, ExtractedDocument("", "", "", "", record["text"]))
-        if record:
+            extracted = ExtractedDocument("", "", "", "", record["text"])
+        elif record:
             kind = "html" if "html" in record else "markdown"
             on_stage("reading")
-            body = record[kind].encode("utf-8", "replace")
-            return _build(source, key, known, self._parser.parse(body, f"text/{kind}", "utf-8", source.url))
-        if source.data is not None:
+            extracted = self._parser.parse(record[kind].encode("utf-8", "replace"), f"text/{kind}", "utf-8", source.url)
+        else:
             on_stage("reading")
+            data = source.data or b""
             essence, charset = parse_content_type(source.content_type)
-            kind = media_type(source.data, essence, source.name, charset)
-            return _build(source, key, known, self._parser.parse(source.data, kind, charset, source.url))
-        try:
-            return self._read_web(source, key, on_stage, known, links)
-        except IngestError as error:
-            if known is None:
-                raise
-            return LoadedPage(source, known, known, error=error)
+            kind = media_type(data, essence, source.name, charset)
+            extracted = self._parser.parse(data, kind, charset, source.url)
+        return LoadedPage(source, _build_page(source, key, extracted), known, extracted)
 
     def _read_web(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> LoadedPage:
         on_stage("fetching")
@@ -495,33 +495,21 @@ class Reader:
             return LoadedPage(source, known, known, not_modified=True, final_url=fetched.final_url, http_status=304)
         on_stage("reading")
         extracted = self._parser.parse(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
-        addresses = self._links(fetched) if links else ()
-        read = _build(source, key, known, extracted, fetched)
-        return replace(read, links=addresses)
-
-    def _links(self, fetched: FetchResult) -> tuple[str, ...]:
-        if "html" not in fetched.content_type:
-            return ()
-        output = self._parser.run("links", fetched.body, charset=fetched.charset, url=fetched.final_url)
-        return tuple(output["links"])
-
-
-def _build(
-    source: Source, key: str, known: Page | None, extracted: ExtractedDocument, fetched: FetchResult | None = None
-) -> LoadedPage:
-    page = _build_page(source, key, extracted)
-    if fetched is None:
-        return LoadedPage(source, page, known, extracted)
-    page = replace(page, etag=fetched.etag, last_modified=fetched.last_modified, checked_at=now())
-    return LoadedPage(
-        source,
-        page,
-        known,
-        extracted,
-        final_url=fetched.final_url,
-        moved_to=fetched.moved_to,
-        http_status=fetched.status,
-    )
+        addresses: list[str] = []
+        if links and "html" in fetched.content_type:
+            output = self._parser.run("links", fetched.body, charset=fetched.charset, url=fetched.final_url)
+            addresses = output["links"]
+        page = _build_page(source, key, extracted)
+        return LoadedPage(
+            source,
+            replace(page, etag=fetched.etag, last_modified=fetched.last_modified, checked_at=now()),
+            known,
+            extracted,
+            links=tuple(addresses),
+            final_url=fetched.final_url,
+            moved_to=fetched.moved_to,
+            http_status=fetched.status,
+        )
 
 
 def _build_page(source: Source, key: str, extracted: ExtractedDocument) -> Page:
@@ -558,9 +546,6 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 READERS = 12
-AHEAD = 24
-PER_HOST = 4
-MEGABYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -571,9 +556,9 @@ class Limits:
     """
 
     readers: int = READERS
-    ahead: int = AHEAD
-    per_host: int = PER_HOST
-    megabytes: int = MEGABYTES
+    ahead: int = 24
+    per_host: int = 4
+    megabytes: int = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -662,26 +647,12 @@ class ReadAhead(Generic[V]):
                 threading.Thread(target=self._work, name=f"read-{self._threads}", daemon=True).start()
             self._changed.notify_all()
 
-    def take(self, timeout: float | None = None) -> ReadResult[V] | None:
-        """Return a result as soon as one is ready; None after `timeout` seconds, `wake` or `close`."""
-        end = None if timeout is None else time.monotonic() + timeout
-        with self._changed:
-            while not len(self._ready) and not self._woken and not self._closed:
-                remaining = None if end is None else end - time.monotonic()
-                if remaining is not None and remaining <= 0:
-                    return None
-                self._changed.wait(remaining)
-            self._woken = False
-            if self._closed or not len(self._ready):
-                return None
-            result, size = self._ready.pop()
-            self._bytes -= size
-            return result
-
-    def take_ready(self, limit: int) -> list[ReadResult[V]]:
-        """Return up to `limit` further results that are ready now."""
+    def take(self, limit: int, timeout: float | None = None) -> list[ReadResult[V]]:
+        """Return up to `limit` results as soon as one is ready; none after `timeout` seconds, `wake` or `close`."""
         results: list[ReadResult[V]] = []
         with self._changed:
+            self._changed.wait_for(lambda: len(self._ready) or self._woken or self._closed, timeout)
+            self._woken = False
             while len(results) < limit and len(self._ready) and not self._closed:
                 result, size = self._ready.pop()
                 self._bytes -= size
@@ -729,8 +700,7 @@ class ReadAhead(Generic[V]):
     def _next(self) -> _Task[V] | None:
         with self._changed:
             self._idle += 1
-            while not len(self._waiting) and not self._closed:
-                self._changed.wait()
+            self._changed.wait_for(lambda: len(self._waiting) or self._closed)
             self._idle -= 1
             if self._closed:
                 return None

@@ -54,6 +54,11 @@ def label(key: str, language: Language, **values: Any) -> str:
     return fill(sentences(language)[key], values, language)
 
 
+def label_or(default: str, key: str, language: Language) -> str:
+    """Return the sentence for `key`, or `default` if there is none."""
+    return label(key, language) if key in sentences("en") else default
+
+
 def label_count(key_one: str, key_many: str, count: int, language: Language, **values: Any) -> str:
     """Return the sentence for `key_one` if `count` is 1, else for `key_many`, filled with `{count}`."""
     return label(key_one if count == 1 else key_many, language, count=f"{count:,}", **values)

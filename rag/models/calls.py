@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
     from langchain_core.outputs import LLMResult
 
 Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call in progress: its span, the estimated tokens of its prompt, and the text received so far."""
+
+    span: Span
+    prompt_tokens: int
+    chunks: list[str] = field(default_factory=list)
 
 
 class CallCounter(BaseCallbackHandler):
@@ -39,58 +49,52 @@ class CallCounter(BaseCallbackHandler):
         logging.getLogger("langchain_core.callbacks.manager").addFilter(_is_unexpected)  # adding it twice has no effect
         self._budget = budget
         self._trace = trace or Trace()
-        self._spans: dict[UUID, Span] = {}
-        self._prompt_tokens: dict[UUID, int] = {}
-        self._chunks: dict[UUID, list[str]] = {}
+        self._calls: dict[UUID, _Call] = {}
 
     def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
     ) -> None:
         self._budget.spend()
-        self._prompt_tokens[run_id] = sum(estimate_tokens(message.text) + 4 for batch in messages for message in batch)
-        self._chunks[run_id] = []
-        self._spans[run_id] = self._trace.begin(_model_name(serialized, kwargs), "model")
+        tokens = sum(estimate_tokens(message.text) + 4 for batch in messages for message in batch)
+        self._calls[run_id] = _Call(self._trace.begin(_model_name(serialized, kwargs), "model"), tokens)
         self._budget.meter.prompts.update(str(messages[0][0].id or "").split())
 
     def on_llm_new_token(self, token: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        if isinstance(token, str) and run_id in self._chunks:
-            self._chunks[run_id].append(token)
+        if isinstance(token, str) and run_id in self._calls:
+            self._calls[run_id].chunks.append(token)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        prompt_tokens, chunks = self._prompt_tokens.pop(run_id, None), self._chunks.pop(run_id, [])
-        if prompt_tokens is None:
+        call = self._calls.pop(run_id, None)
+        if call is None:
             return
         message = _message(response)
         usage = getattr(message, "usage_metadata", None)
         if usage and usage.get("input_tokens"):
-            self._count(run_id, usage["input_tokens"], usage["output_tokens"])
+            self._count(call, usage["input_tokens"], usage["output_tokens"])
         else:
-            text = message.text if message is not None else "".join(chunks)
-            calls = "".join(str(call) for call in getattr(message, "tool_calls", []))
-            self._count(run_id, prompt_tokens, estimate_tokens(text + calls), estimated=True)
+            text = message.text if message is not None else "".join(call.chunks)
+            tool_calls = "".join(str(one) for one in getattr(message, "tool_calls", []))
+            self._count(call, call.prompt_tokens, estimate_tokens(text + tool_calls), estimated=True)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         self._budget.timed_out = self._budget.timed_out or model_error(error).code == "chat_timeout"
-        if not self._chunks.get(run_id) and _was_refused(error):
-            self._prompt_tokens.pop(run_id, None)
-            self._chunks.pop(run_id, None)
-        self._close(run_id, "error")
+        call = self._calls.pop(run_id, None)
+        if call is not None and not call.chunks and _was_refused(error):
+            end(call.span, "error")
+        elif call is not None:
+            self._count_broken(call, "error")
 
     def close(self) -> None:
         """Count the calls that were running when the run was stopped."""
-        for run_id in tuple(self._prompt_tokens):
-            self._close(run_id, "stopped")
+        while self._calls:
+            self._count_broken(self._calls.popitem()[1], "stopped")
 
-    def _close(self, run_id: UUID, status: Status) -> None:
-        prompt_tokens, chunks = self._prompt_tokens.pop(run_id, None), self._chunks.pop(run_id, [])
-        if prompt_tokens is not None:
-            self._count(run_id, prompt_tokens, estimate_tokens("".join(chunks)), status, estimated=True)
-        elif span := self._spans.pop(run_id, None):
-            end(span, status)
+    def _count_broken(self, call: _Call, status: Status) -> None:
+        self._count(call, call.prompt_tokens, estimate_tokens("".join(call.chunks)), status, estimated=True)
 
-    def _count(self, run_id: UUID, prompt: int, reply: int, status: Status = "ok", *, estimated: bool = False) -> None:
+    def _count(self, call: _Call, prompt: int, reply: int, status: Status = "ok", *, estimated: bool = False) -> None:
         self._budget.meter.add(prompt, reply, estimated=estimated)
-        end(self._spans.pop(run_id), status, tokens_in=prompt, tokens_out=reply, tokens_estimated=estimated)
+        end(call.span, status, tokens_in=prompt, tokens_out=reply, tokens_estimated=estimated)
 
 
 async def count_calls(budget: CallBudget, work: Callable[[], Awaitable[Result]]) -> Result:

@@ -58,10 +58,10 @@ def build_user_model(
 
     Sends no request yet; calls may raise a ModelError of `admit` or `key`.
     """
-    from rag.models.http_clients import user_clients
+    from rag.models.http_clients import UserTransport, client_options
 
     server = base_url.removesuffix("/chat/completions")
-    clients = user_clients(server, key, admit)
+    clients = client_options(UserTransport(server, key, admit))
     placeholder = key if isinstance(key, str) and key else _NO_KEY_NEEDED  # the transport sends the key
     name = name.removeprefix("openai:")
     return _build_openai_model(name, temperature, placeholder, server, timeout or TIMEOUT_SECONDS, clients)
@@ -117,12 +117,12 @@ def _build_openai_model(
 ) -> BaseChatModel:
     from openai import OpenAIError
 
-    from rag.models.http_clients import environment_clients
+    from rag.models.http_clients import EnvironmentTransport, client_options
     from rag.models.openai_chat import CompatibleChat
 
-    options: dict[str, Any] = dict(clients or environment_clients()) | (
-        {} if key is None else {"api_key": SecretStr(key)}
-    )
+    options = dict(clients or client_options(EnvironmentTransport()))
+    if key is not None:
+        options["api_key"] = SecretStr(key)
     if server is not None:
         # Only OpenAI has the Responses API; every compatible server has chat completions.
         options |= {"base_url": server, "use_responses_api": False}

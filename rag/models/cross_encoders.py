@@ -36,7 +36,6 @@ from rag.models.transformer import (
     Tokens,
     Workers,
     choose,
-    group_by_length,
     has_bfloat16,
     pad_rows,
     read_bert,
@@ -85,18 +84,17 @@ class LazyReranker(LazyModel[Reranker]):
         return self.load().scores(question, texts, seconds=seconds)
 
 
-def load_reranker(name: str, *, exact: bool = False) -> Reranker:
+def load_reranker(name: str) -> Reranker:
     """Load a cross-encoder from the hub by name (BAAI/bge-reranker-v2-m3, -base, -large), or from a local folder.
 
-    `exact` uses float32 on any processor. Raises ModelError if the model is unknown, incomplete or not a reranker, or
-    the hub cannot be reached.
+    Raises ModelError if the model is unknown, incomplete or not a reranker, or the hub cannot be reached.
     """
     began = time.perf_counter()
     folder = find_optional(name, "reranker")
     _check_kind(name, folder)
     device = best_device()
     flag = load_flag_reranker(name, folder, device)
-    reranker = CrossEncoder(flag, name=name, device=device, exact=exact)
+    reranker = CrossEncoder(flag, name=name, device=device)
     how = f"{reranker.choice.kind} pass in {reranker.choice.precision}"
     log.info("Reranker %s, %s on %s, loaded in %.1f s", name, how, device, time.perf_counter() - began)
     return reranker
@@ -112,8 +110,7 @@ def _check_kind(name: str, folder: Path) -> None:
 class CrossEncoder:
     """A Reranker over a model loaded by FlagEmbedding (`flag.model`, `flag.tokenizer`)."""
 
-    def __init__(self, flag: Any, *, name: str, device: str, exact: bool = False) -> None:
-        """See `load_reranker` for `exact`."""
+    def __init__(self, flag: Any, *, name: str, device: str) -> None:
         config = flag.model.config
         if getattr(config, "num_labels", 1) != 1:
             raise ModelError("reranker_wrong_kind", name=name)
@@ -125,22 +122,19 @@ class CrossEncoder:
         self._pad: int = flag.tokenizer.pad_token_id or 0
         self._lock = threading.Lock()
         self._workers = Workers(serial=device != "cpu")
-        sample, half = self._batch(*self._tokenize(*_SAMPLE)), not exact and has_bfloat16(device)
-        self._forward, self.choice = choose(Scorers(flag.model, device), sample, half=half, run=self._workers.run)
+        sample, engines = self._batch(*self._tokenize(*_SAMPLE)), Scorers(flag.model, device)
+        self._forward, self.choice = choose(engines, sample, half=has_bfloat16(device), run=self._workers.run)
 
     def scores(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float | None]:
         """See Reranker. Texts that exceed the model's limit are truncated."""
         ends = None if seconds is None else time.monotonic() + seconds
-        scores: list[float | None] = [None] * len(texts)
-        for begin in range(0, len(texts), _WAVE):
-            if begin and ends is not None and time.monotonic() >= ends:
-                break
-            ids, types = self._tokenize(question, texts[begin : begin + _WAVE])
-            work = self._workers.each(partial(self._score_group, ids, types), self._groups(ids))
-            for group, group_scores in work:
-                for place, score in zip(group, group_scores, strict=True):
-                    scores[begin + place] = score
-        return scores
+        scores: list[float | None] = []
+        while len(scores) < len(texts) and not (scores and ends is not None and time.monotonic() >= ends):
+            ids, types = self._tokenize(question, texts[len(scores) : len(scores) + _WAVE])
+            budget = _BATCH_TOKENS if self.device == "cpu" else _BATCH_TOKENS_GPU
+            work = partial(self._score_group, ids, types)
+            scores += self._workers.map_groups(work, [len(row) for row in ids], budget)
+        return scores + [None] * (len(texts) - len(scores))
 
     def _tokenize(self, question: str, texts: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
         """Return token ids and token types of each pair."""
@@ -149,10 +143,6 @@ class CrossEncoder:
         with self._lock:  # truncation is set on the shared tokenizer at every call
             encoding = self._tokenizer([query] * len(texts), [make_encodable(text) for text in texts], **limits)
         return [list(row) for row in encoding["input_ids"]], [list(row) for row in encoding["token_type_ids"]]
-
-    def _groups(self, ids: Sequence[Sequence[int]]) -> list[list[int]]:
-        budget = _BATCH_TOKENS if self.device == "cpu" else _BATCH_TOKENS_GPU
-        return group_by_length([len(row) for row in ids], budget, self._workers.count)
 
     def _score_group(self, ids: list[list[int]], types: list[list[int]], group: Sequence[int]) -> list[float]:
         logits = self._forward(self._batch([ids[place] for place in group], [types[place] for place in group]))
@@ -171,6 +161,8 @@ _FAULTS: Final = (OSError, RuntimeError, ValueError, TypeError, LookupError, Att
 _MAX_TOKENS_LONG: Final = 4096
 _OVERLAP: Final = 64  # tokens that a window shares with the previous one
 _SUPPORTED, _PARTLY = 0.5, 0.2  # probability of entailment: more likely than not; possible
+_DEFAULT_LABELS: Final = ["label_0", "label_1"]  # LettuceDetect's second one means hallucinated
+_HALLUCINATION_LABELS: Final = ("hallucinat", "unsupported", "not_supported")
 _HALLUCINATED: Final = 0.5  # probability of a token; the threshold of LettuceDetect's authors
 # LettuceDetect was trained on the prompts of RAGTruth (Niu et al. 2024).
 _PROMPT: Final = (
@@ -231,39 +223,45 @@ def load_support_model(name: str) -> SupportModel:
     began = time.perf_counter()
     folder = find_optional(name, "verifier")
     config = read_json(folder / "config.json")
-    kind = _kind_of(config)
-    if kind is None:
+    kind, label = _kind_of(config)
+    if label is None:
         raise ModelError("verifier_wrong_kind", name=name)
     device = best_device()
     model, tokenizer = load_classifier(name, folder, device, tokens=kind is TokenClassifier)
-    loaded = kind(model, tokenizer, name=name, device=device)
+    loaded = kind(model, tokenizer, label, name=name, device=device)
     log.info("Verifier %s, %s on %s, loaded in %.1f s", name, kind.__name__, device, time.perf_counter() - began)
     return loaded
 
 
-def _kind_of(config: dict[str, Any]) -> type[NliClassifier] | type[TokenClassifier] | None:
+def _kind_of(config: dict[str, Any]) -> tuple[type[NliClassifier] | type[TokenClassifier], int | None]:
+    """Return the kind of a model, and its label for entailment or hallucinations; without one it is another kind."""
     architectures = config.get("architectures")
     name = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
     labels = _labels(config.get("id2label"))
-    if name.endswith("ForSequenceClassification") and NliClassifier.find_label(labels) is not None:
-        return NliClassifier
-    if name.endswith("ForTokenClassification") and TokenClassifier.find_label(labels) is not None:
-        return TokenClassifier
-    return None
+    if name.endswith("ForTokenClassification"):
+        return TokenClassifier, 1 if labels == _DEFAULT_LABELS else _find_label(labels, _HALLUCINATION_LABELS)
+    is_sequence = name.endswith("ForSequenceClassification")
+    return NliClassifier, _find_label(labels, ("entail",)) if is_sequence else None
+
+
+def _find_label(labels: Sequence[str], beginnings: tuple[str, ...]) -> int | None:
+    return next((place for place, label in enumerate(labels) if label.startswith(beginnings)), None)
 
 
 def _labels(id2label: Any) -> list[str]:
     """Return the labels in lower case, in order; without any, the two default labels of transformers."""
-    labels = id2label if isinstance(id2label, dict) else {0: "label_0", 1: "label_1"}
-    lower = {str(place): str(label).lower() for place, label in labels.items()}
+    if not isinstance(id2label, dict):
+        return _DEFAULT_LABELS
+    lower = {str(place): str(label).lower() for place, label in id2label.items()}
     return [lower.get(str(place), "") for place in range(len(lower))]
 
 
 class _Classifier:
     """The base of both classifiers, which splits pairs of texts into windows of tokens and scores these in batches."""
 
-    def __init__(self, model: Any, tokenizer: Any, *, name: str, device: str) -> None:
+    def __init__(self, model: Any, tokenizer: Any, label: int, *, name: str, device: str) -> None:
         self.name = name
+        self._label = label
         self._model = model
         self._tokenizer = tokenizer
         self._device = device
@@ -293,13 +291,9 @@ class _Classifier:
 
     def _probabilities(self, windows: Any) -> list[Rows]:
         """Return the softmax over the labels of each window: (labels,), or (tokens, labels)."""
-        results: list[Rows] = [np.empty(0)] * len(windows["input_ids"])
         budget = _BATCH_TOKENS if self._device == "cpu" else _BATCH_TOKENS_GPU
-        groups = group_by_length([len(row) for row in windows["input_ids"]], budget, self._workers.count)
-        for group, rows in self._workers.each(partial(self._forward, windows), groups):
-            for place, row in zip(group, rows, strict=True):
-                results[place] = row
-        return results
+        lengths = [len(row) for row in windows["input_ids"]]
+        return self._workers.map_groups(partial(self._forward, windows), lengths, budget)
 
     def _forward(self, windows: Any, group: Sequence[int]) -> list[Rows]:
         import torch
@@ -319,19 +313,13 @@ class _Classifier:
 class NliClassifier(_Classifier):
     """A SupportModel over a sequence classifier with a label for entailment."""
 
-    @staticmethod
-    def find_label(labels: Sequence[str]) -> int | None:
-        """Return the index of the label for entailment."""
-        return next((place for place, label in enumerate(labels) if label.startswith("entail")), None)
-
     def supports(self, pairs: Sequence[Pair]) -> list[Support]:
         if not pairs:
             return []
         windows = self._windows(["\n".join(pair.texts) for pair in pairs], [pair.statement for pair in pairs])
-        label = self.find_label(_labels(self._model.config.id2label)) or 0
         best = [0.0] * len(pairs)
         for pair, row in zip(windows["overflow_to_sample_mapping"], self._probabilities(windows), strict=True):
-            best[pair] = max(best[pair], float(row[label]))
+            best[pair] = max(best[pair], float(row[self._label]))
         return [Support(_grade(score), score) for score in best]
 
 
@@ -344,23 +332,14 @@ def _grade(entailed: float) -> Verdict:
 class TokenClassifier(_Classifier):
     """A SupportModel over a token classifier of hallucinations."""
 
-    @staticmethod
-    def find_label(labels: Sequence[str]) -> int | None:
-        """Return the index of the label for hallucinations; the second of two default labels, as in LettuceDetect."""
-        if labels == ["label_0", "label_1"]:
-            return 1
-        bad = ("hallucinat", "unsupported", "not_supported")
-        return next((place for place, label in enumerate(labels) if label.startswith(bad)), None)
-
     def supports(self, pairs: Sequence[Pair]) -> list[Support]:
         if not pairs:
             return []
         windows = self._windows([_prompt(pair) for pair in pairs], [pair.statement for pair in pairs])
-        label = self.find_label(_labels(self._model.config.id2label)) or 0
         tokens: list[Rows | None] = [None] * len(pairs)
         for place, rows in enumerate(self._probabilities(windows)):
             own = [token for token, part in enumerate(windows.sequence_ids(place)) if part == 1]
-            pair, probabilities = windows["overflow_to_sample_mapping"][place], rows[own, label]
+            pair, probabilities = windows["overflow_to_sample_mapping"][place], rows[own, self._label]
             previous = tokens[pair]
             tokens[pair] = probabilities if previous is None else np.minimum(previous, probabilities)
         return [_summarise(probabilities) for probabilities in tokens]

@@ -117,9 +117,6 @@ class SparseEncoder:
         vector = self._bm25.embed_document(_spell_numbers(text))
         return SparseVector(vector.indices, vector.values)
 
-    def encode_passages(self, texts: Sequence[str]) -> list[SparseVector]:
-        return [self.encode_passage(text) for text in texts]
-
     def encode_query(self, text: str) -> SparseVector:
         """Return the query's distinct terms, each with weight 1."""
         vector = self._bm25.embed_query(_spell_numbers(text))
@@ -185,12 +182,10 @@ class LexicalHead:
     def encode(self, texts: Sequence[str]) -> list[SparseVector]:
         """Return the weighted terms of each text; a repeated token has its largest weight."""
         rows = self._tokens.encode(texts)
-        vectors: list[SparseVector] = [SparseVector([], [])] * len(rows)
-        groups = group_by_length([len(row) for row in rows], _SPARSE_BATCH_TOKENS, self._workers.count)
-        for places, weights in self._workers.each(lambda group: self._weights([rows[at] for at in group]), groups):
-            for place, token_weights in zip(places, weights, strict=True):
-                vectors[place] = self._terms(rows[place], token_weights)
-        return vectors
+        weights = self._workers.map_groups(
+            lambda group: self._weights([rows[at] for at in group]), [len(row) for row in rows], _SPARSE_BATCH_TOKENS
+        )
+        return list(map(self._terms, rows, weights))
 
     def _weights(self, rows: Sequence[Sequence[int]]) -> Iterator[Sequence[float]]:
         import torch
@@ -387,22 +382,14 @@ class FlagEncoder:
         self._table = flag.model.get_input_embeddings().weight.detach()
         self._workers = Workers(serial=device != "cpu")
         self._tokenizing = ThreadPoolExecutor(1, "tokens")
-        self._queries: OrderedDict[str, Vectors] = OrderedDict()
-        self._queries_lock = threading.Lock()
-        self._query_calls: CallBatcher[str, Vectors] = CallBatcher(
-            self._encode_queries, self._workers.submit, max_items=_MAX_QUERIES
-        )
+        query_calls = CallBatcher(self._encode_queries, self._workers.submit, max_items=_MAX_QUERIES)
+        self._cached_query = lru_cache(_QUERY_CACHE_SIZE)(query_calls.process)
         sample = self._pad_batch(self._tokens.encode(_SAMPLE))
         engines = Embedders(flag.model, family.pooling, device)
         half = not exact and has_bfloat16(device)
         self._forward, self.choice = choose(engines, sample, half=half, run=self._workers.run)
         is_half = self.choice.kind == "loaded" and self.choice.half
         self.lexical = LexicalHead(lexical, flag, self._tokens, device, half=is_half) if lexical else None
-
-    @property
-    def precision(self) -> str:
-        """The number format of the forward pass: `bfloat16` or `float32`."""
-        return self.choice.precision
 
     def encode_passages(self, texts: Sequence[str]) -> Vectors:
         """Return one L2-normalised vector per text, (n, d)."""
@@ -413,16 +400,7 @@ class FlagEncoder:
 
     def encode_query(self, text: str) -> Vectors:
         """Return the query's L2-normalised vector, (d,), read-only; recent queries are cached."""
-        with self._queries_lock:
-            if text in self._queries:
-                self._queries.move_to_end(text)
-                return self._queries[text]
-        vector = self._query_calls.process(text)
-        with self._queries_lock:
-            self._queries[text] = vector
-            while len(self._queries) > _QUERY_CACHE_SIZE:
-                self._queries.popitem(last=False)
-        return vector
+        return self._cached_query(text)
 
     def can_read(self, text: str) -> bool:
         """True if less than a quarter of the tokens are unknown or in a script that is rare in the vocabulary."""
@@ -460,14 +438,14 @@ class FlagEncoder:
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[list[int]]]]:
         """Yield batches of indexes of `texts` with their tokens, while the next texts are tokenized."""
+
+        def tokenize(begin: int) -> list[list[int]]:
+            return self._tokens.encode([self._family.passage + text for text in texts[begin : begin + _WINDOW]])
+
         budget = _BATCH_TOKENS if self.device == "cpu" else _BATCH_TOKENS_GPU
-        windows = range(0, len(texts), _WINDOW)
-        for begin, ids in map_ahead(self._tokenizing, lambda at: self._tokenize(texts[at : at + _WINDOW]), windows, 1):
+        for begin, ids in map_ahead(self._tokenizing, tokenize, range(0, len(texts), _WINDOW), 1):
             for group in group_by_length([len(row) for row in ids], budget, self._workers.count):
                 yield [begin + place for place in group], [ids[place] for place in group]
-
-    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        return self._tokens.encode([self._family.passage + text for text in texts])
 
     def _encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
         ids = self._tokens.encode([self._family.query + text for text in texts])
@@ -545,7 +523,7 @@ def load_embedding_model(name: str, *, exact: bool = False) -> EmbeddingModel:
         model.dimension,
         family.pooling,
         model.choice.kind,
-        model.precision,
+        model.choice.precision,
         device,
         time.perf_counter() - began,
     )

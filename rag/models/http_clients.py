@@ -54,19 +54,15 @@ _transports: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], 
 )
 
 
-def user_clients(base_url: str, key: Key, admit: Admit | None = None) -> dict[str, Any]:
-    """Return ChatOpenAI's arguments for a user's client, limited to the origin of `base_url`; async calls only."""
-    return _client_options(UserTransport(base_url, key, admit))
-
-
-def _client_options(transport: httpx2.AsyncBaseTransport) -> dict[str, Any]:
+def client_options(transport: httpx2.AsyncBaseTransport) -> dict[str, Any]:
+    """Return ChatOpenAI's arguments for a client over this transport; async calls only."""
     client = httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
     unused = httpx2.Client(transport=NoTransport(), trust_env=False)
     return {"http_async_client": client, "http_client": unused, "openai_proxy": None, "http_socket_options": ()}
 
 
 class UserTransport(httpx2.AsyncBaseTransport):
-    """A transport that opens a connection for each request, so that none of a user's connections stays open."""
+    """A transport to the origin of `base_url`, with a connection for each request: none of a user's stays open."""
 
     def __init__(self, base_url: str, key: Key, admit: Admit | None) -> None:
         self._origin = _origin(httpx2.URL(base_url))
@@ -167,11 +163,6 @@ def authorities() -> ssl.SSLContext:
     return context
 
 
-def environment_clients() -> dict[str, Any]:
-    """Return ChatOpenAI's arguments for the configured model's client; async calls only."""
-    return _client_options(_EnvironmentTransport())
-
-
 def check_environment() -> None:
     """Raise ModelError if a proxy variable or SSL_CERT_FILE is unusable."""
     for scheme in ("http", "https", "all"):
@@ -179,8 +170,8 @@ def check_environment() -> None:
         _open_transport("https", variable, proxy)
 
 
-class _EnvironmentTransport(httpx2.AsyncBaseTransport):
-    """A transport that raises ModelError if the environment is at fault rather than the service."""
+class EnvironmentTransport(httpx2.AsyncBaseTransport):
+    """The configured model's transport, which raises ModelError if the environment is at fault, not the service."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         scheme = request.url.scheme

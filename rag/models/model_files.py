@@ -251,9 +251,7 @@ _SLOW_TOKENIZERS = ("vocab.txt", "sentencepiece.bpe.model", "tokenizer.model", "
 _TIMEOUT_SECONDS = 10
 
 _import_lock = threading.Lock()
-_INFERENCE = ("FlagEmbedding", "FlagEmbedding.inference")
-_EMBEDDER = (*_INFERENCE, "FlagEmbedding.inference.embedder", "FlagEmbedding.inference.embedder.encoder_only")
-_RERANKER = (*_INFERENCE, "FlagEmbedding.inference.reranker", "FlagEmbedding.inference.reranker.encoder_only")
+FlagPart = Literal["embedder", "reranker"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,12 +293,7 @@ def find_model(name: str) -> ModelFolder:
     return ModelFolder(name, name, folder)
 
 
-_CODE_ENDINGS = {
-    "embedding_no_folder": "_no_folder",
-    "embedding_incomplete": "_incomplete",
-    "embedding_unknown": "_unknown",
-    "hub_unreachable": "_unreachable",
-}
+_CODE_ENDINGS: Final = ("_no_folder", "_incomplete", "_unknown", "_unreachable")
 
 
 def find_optional(name: str, kind: str) -> Path:
@@ -310,9 +303,10 @@ def find_optional(name: str, kind: str) -> Path:
     try:
         return find_model(name).folder
     except ModelError as error:
-        if error.code not in _CODE_ENDINGS:
+        ending = next((ending for ending in _CODE_ENDINGS if error.code.endswith(ending)), None)
+        if ending is None:
             raise
-        raise ModelError(f"{kind}{_CODE_ENDINGS[error.code]}", **error.notice.params) from error
+        raise ModelError(f"{kind}{ending}", **error.notice.params) from error
 
 
 class LazyModel(Generic[Model]):
@@ -465,27 +459,21 @@ def load_flag_model(name: str, folder: Path, pooling: Pooling, device: str) -> A
     BGE-M3 loads this way too: its dense vector is the normalised first token, and its own class adds only the sparse
     and multi-vector heads. Raises ModelError when the folder has no model.
     """
-    flag_model = import_flag_model()
-    try:
-        with _quiet_and_offline():
-            loaded = flag_model(str(folder), use_fp16=False, devices=device, pooling_method=pooling)
-    except _load_errors() as error:
-        raise ModelError("embedding_unreadable", name=name, folder=str(folder)) from error
-    loaded.model.to(device).float().eval()
-    return loaded
+    return _load_flag("embedder", "embedding_unreadable", name, folder, device, pooling_method=pooling)
 
 
 def load_flag_reranker(name: str, folder: Path, device: str) -> Any:
-    """Load FlagEmbedding's FlagReranker of `folder` in float32; callers use `.model` and `.tokenizer`.
+    """Load FlagEmbedding's FlagReranker of `folder`, as `load_flag_model` does."""
+    return _load_flag("reranker", "reranker_unreadable", name, folder, device)
 
-    Raises ModelError when the folder cannot be loaded.
-    """
-    flag_reranker = _import_class(_RERANKER, "BaseReranker", "FlagReranker")
+
+def _load_flag(part: FlagPart, code: str, name: str, folder: Path, device: str, **options: Any) -> Any:
+    flag_class = _import_class(part)
     try:
         with _quiet_and_offline():
-            loaded = flag_reranker(str(folder), use_fp16=False, devices=device)
+            loaded = flag_class(str(folder), use_fp16=False, devices=device, **options)
     except _load_errors() as error:
-        raise ModelError("reranker_unreadable", name=name, folder=str(folder)) from error
+        raise ModelError(code, name=name, folder=str(folder)) from error
     loaded.model.to(device).float().eval()
     return loaded
 
@@ -514,31 +502,26 @@ def _load_errors() -> tuple[type[Exception], ...]:
     return (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, EOFError, SafetensorError)
 
 
-def import_flag_model() -> Any:
-    """Import the class FlagModel without the training code of its package."""
-    return _import_class(_EMBEDDER, "BaseEmbedder", "FlagModel")
-
-
-def _import_class(packages: tuple[str, ...], name: str, public: str) -> Any:
-    """Import FlagEmbedding's class `public`: `name` in the module `base` of the last of `packages`.
+def _import_class(part: FlagPart) -> Any:
+    """Import FlagEmbedding's FlagModel or FlagReranker without the training code of its package.
 
     `import FlagEmbedding` also imports its fine-tuning code, and with it datasets, pandas and peft: about two of its
     three seconds. Therefore the parent packages are registered as empty modules with a path, and removed afterwards so
     that a later `import FlagEmbedding` works as usual.
     """
+    parent = f"FlagEmbedding.inference.{part}"
+    packages = ("FlagEmbedding", "FlagEmbedding.inference", parent, f"{parent}.encoder_only")
     with _import_lock:
-        if "FlagEmbedding" in sys.modules:
-            return getattr(importlib.import_module("FlagEmbedding"), public)
-        spec = importlib.util.find_spec("FlagEmbedding")
-        if spec is None or not spec.submodule_search_locations:
-            raise ModelError("package_missing", package="FlagEmbedding")
-        root = Path(next(iter(spec.submodule_search_locations)))
-        try:
-            with _bare_packages(root, packages):
-                return getattr(importlib.import_module(f"{packages[-1]}.base"), name)
-        except (ImportError, AttributeError) as error:
-            log.info("FlagEmbedding is laid out differently, importing all of it: %s", error)
-        return getattr(importlib.import_module("FlagEmbedding"), public)
+        if "FlagEmbedding" not in sys.modules:
+            spec = importlib.util.find_spec("FlagEmbedding")
+            if spec is None or not spec.submodule_search_locations:
+                raise ModelError("package_missing", package="FlagEmbedding")
+            try:
+                with _bare_packages(Path(next(iter(spec.submodule_search_locations))), packages):
+                    return getattr(importlib.import_module(f"{packages[-1]}.base"), f"Base{part.title()}")
+            except (ImportError, AttributeError) as error:
+                log.info("FlagEmbedding is laid out differently, importing all of it: %s", error)
+        return getattr(importlib.import_module("FlagEmbedding"), "FlagModel" if part == "embedder" else "FlagReranker")
 
 
 @contextmanager

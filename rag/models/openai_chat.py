@@ -7,7 +7,7 @@ import json
 import logging
 import time
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final, Self
 
 from langchain_core.exceptions import ModelInvalidRequestError
@@ -45,8 +45,8 @@ _MAX_BODY: Final = 4_000_000  # bytes of a reply that is not a stream
 _FEATURE_OPTIONS: Final = ("tools", "response_format")
 
 
-class ServerChat(ChatOpenAI):
-    """A ChatOpenAI that omits fields which its server rejects, and retries transient failures.
+class CompatibleChat(ChatOpenAI):
+    """A ChatOpenAI that reads deviating replies, omits fields which its server rejects, and retries transient failures.
 
     It retries after rate limits, server errors and lost connections, until the first chunk of an answer, but not after
     a timeout (another would double the wait) or permanent errors. Asynchronous calls only.
@@ -55,6 +55,12 @@ class ServerChat(ChatOpenAI):
     attempts: int = 1
     is_job_limit: bool = False
     """True if `max_tokens` is a job's limit rather than a user's choice."""
+
+    @model_validator(mode="after")
+    def _read_replies(self) -> Self:
+        if not isinstance(self.async_client, _StreamingEndpoint):
+            self.async_client = _StreamingEndpoint(self.async_client)
+        return self
 
     def _get_request_payload(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         payload: dict[str, Any] = super()._get_request_payload(*args, **kwargs)
@@ -71,8 +77,16 @@ class ServerChat(ChatOpenAI):
                 async with capacity_of(self).semaphore():
                     return await super()._agenerate(*args, **kwargs)
             except OpenAIError as error:
+                if isinstance(error, APIStatusError) and self._lacks_feature(error, kwargs):
+                    raise NotOfferedError(error) from error
                 pause = attempts.pause_after(error)
             await asyncio.sleep(pause)
+
+    def _lacks_feature(self, error: APIStatusError, options: Mapping[str, Any]) -> bool:
+        """True if the server rejects a feature with the status of a transient failure, which would cause a retry."""
+        uses_feature = any(option in options for option in _FEATURE_OPTIONS)
+        is_clear = error.status_code in UNSUPPORTED_STATUSES
+        return uses_feature and not is_clear and refuses_structured_output(error, self)
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         attempts, has_begun = _Attempts(self, streams=True), False
@@ -117,7 +131,7 @@ class _StreamTimer:
 class _Attempts:
     """The retry state of one request."""
 
-    def __init__(self, model: ServerChat, *, streams: bool = False) -> None:
+    def __init__(self, model: CompatibleChat, *, streams: bool = False) -> None:
         self._key = server_key(model)
         self._capacity = capacity_of(model)
         fields = (name for name in SAMPLING if not (name == "max_tokens" and model.is_job_limit))
@@ -190,34 +204,6 @@ class NotOfferedError(ModelInvalidRequestError):
     def __init__(self, error: APIStatusError) -> None:
         super().__init__(str(error))
         self.status_code = error.status_code
-
-
-class TolerantChat(ChatOpenAI):
-    """A ChatOpenAI that reads replies which deviate from the protocol."""
-
-    @model_validator(mode="after")
-    def _read_replies(self) -> Self:
-        if not isinstance(self.async_client, _StreamingEndpoint):
-            self.async_client = _StreamingEndpoint(self.async_client)
-        return self
-
-    async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        """Raise a separate error for a rejected feature, since a server error's status would cause a retry."""
-        try:
-            return await super()._agenerate(*args, **kwargs)
-        except APIStatusError as error:
-            uses_feature = any(option in kwargs for option in _FEATURE_OPTIONS)
-            if (
-                uses_feature
-                and error.status_code not in UNSUPPORTED_STATUSES
-                and refuses_structured_output(error, self)
-            ):
-                raise NotOfferedError(error) from error
-            raise
-
-
-class CompatibleChat(ServerChat, TolerantChat):
-    """The retries of ServerChat around the tolerant reading of TolerantChat."""
 
 
 class _StreamingEndpoint:

@@ -559,12 +559,10 @@ class ServerCapacity:
 
     def fitting_tokens(self, tokens: int, timeout: float) -> int:
         """Return how many of `tokens`, reply included, fit the window and can be read within `timeout` seconds."""
-        window = tokens if self.window is None else min(tokens, self.window)
-        return (
-            min(window, int(min(self.read_speeds) * timeout * _SLOWEST_SHARE) + _REPLY_TOKENS)
-            if self.read_speeds
-            else window
-        )
+        fitting = tokens if self.window is None else min(tokens, self.window)
+        if self.read_speeds:
+            fitting = min(fitting, int(min(self.read_speeds) * timeout * _SLOWEST_SHARE) + _REPLY_TOKENS)
+        return fitting
 
     def is_slow(self) -> bool:
         """True if calls besides the answer would take longer than users want to wait."""

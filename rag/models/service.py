@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from rag.background import BACKGROUND
 from rag.errors import ModelError
-from rag.models.http_clients import environment_clients
+from rag.models.http_clients import EnvironmentTransport, client_options
 from rag.models.model_files import family_of
 from rag.models.transformer import MIN_COSINE, sigmoid
 from rag.text import estimate_tokens, make_encodable
@@ -156,7 +156,7 @@ async def _request(
 
 @cache
 def _client() -> httpx2.AsyncClient:
-    client: httpx2.AsyncClient = environment_clients()["http_async_client"]
+    client: httpx2.AsyncClient = client_options(EnvironmentTransport())["http_async_client"]
     return client
 
 

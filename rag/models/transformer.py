@@ -724,6 +724,15 @@ class Workers:
         """Yield each item with its result, in order; few are submitted ahead, so that callers take turns."""
         return map_ahead(self._batches, work, items, 2 * self.count)
 
+    def map_groups(
+        self, work: Callable[[Sequence[int]], Iterable[Result]], lengths: Sequence[int], budget: int
+    ) -> list[Result]:
+        """Process texts with these lengths in groups (`group_by_length`); return the results in order."""
+        results: dict[int, Result] = {}
+        for group, found in self.each(work, group_by_length(lengths, budget, self.count)):
+            results.update(zip(group, found, strict=True))
+        return [results[place] for place in range(len(lengths))]
+
     def _take_share(self) -> None:
         import torch
 

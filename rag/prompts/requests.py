@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 from rag.prompts.texts import PromptText, PromptTexts
 from rag.text import describe_struck, first_sentence, is_chinese, lazy_regex
@@ -50,10 +50,10 @@ class Prompt:
     max_tokens: int = 1_000
 
 
-def build(texts: Sequence[PromptText], user: str, **values: object) -> Prompt:
-    """Return a request with these texts as its instructions, in order."""
-    rules = "".join(text.fill(values) for text in texts)
-    return Prompt(rules, user, _versions(texts), _max_tokens(texts))
+def _build(texts: PromptTexts, job: str, message: str, user: str, **values: object) -> Prompt:
+    """Return a request with the text of a job as its instructions, in the language of `message`."""
+    text = texts.for_job(job, message)
+    return Prompt(text.fill(values), user, text.version, _max_tokens([text]))
 
 
 def build_on_passages(
@@ -61,7 +61,8 @@ def build_on_passages(
 ) -> Prompt:
     """Build a request with passages before its instructions: servers cache the prefix that a run's requests share."""
     rules = "".join(text.fill(values) for text in texts)
-    return Prompt(base.text, f"{block}\n\n{rules}\n{message}", _versions([base, *texts]), _max_tokens(texts))
+    version = " ".join(text.version for text in (base, *texts))
+    return Prompt(base.text, f"{block}\n\n{rules}\n{message}", version, _max_tokens(texts))
 
 
 def mark_run() -> None:
@@ -79,27 +80,23 @@ def marker_in(prompt: Prompt) -> str:
     return match[0] if match else ""
 
 
-def _versions(texts: Sequence[PromptText]) -> str:
-    return " ".join(text.version for text in texts)
-
-
 def _max_tokens(texts: Sequence[PromptText]) -> int:
     return max(_MAX_TOKENS.get(text.name.partition(".")[0], 1_000) for text in texts)
 
 
 def decide(texts: PromptTexts, question: str) -> Prompt:
     """Ask the model to choose between a search and small talk."""
-    return build([texts.for_job("decide", question)], question)
+    return _build(texts, "decide", question, question)
 
 
 def route(texts: PromptTexts, message: str) -> Prompt:
     """Ask for the route of a message."""
-    return build([texts.for_job("route", message)], message)
+    return _build(texts, "route", message, message)
 
 
 def tools(texts: PromptTexts, question: str, now: str) -> Prompt:
     """Ask the model to call tools and report their results."""
-    return build([texts.for_job("tools", question)], question, now=now)
+    return _build(texts, "tools", question, question, now=now)
 
 
 def grade(texts: PromptTexts, question: str, passages: Sequence[Passage]) -> Prompt:
@@ -111,11 +108,10 @@ def grade(texts: PromptTexts, question: str, passages: Sequence[Passage]) -> Pro
 
 
 def rewrite(texts: PromptTexts, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> Prompt:
-    form = _TRIED_ZH if is_chinese(question) else _TRIED_EN
     block, marker = passage_block(passages, limit=300)
     queries = "\n".join(f"- {_one_line(query)}" for query in tried)
-    user = form.format(question=question, queries=queries, block=block)
-    return build([texts.for_job("rewrite", question)], user, marker=marker)
+    user = _TRIED[is_chinese(question)].format(question=question, queries=queries, block=block)
+    return _build(texts, "rewrite", question, user, marker=marker)
 
 
 def answer(texts: PromptTexts, question: str, numbered: Sequence[Numbered], *, deep: bool = False) -> Prompt:
@@ -127,8 +123,7 @@ def refine(
     texts: PromptTexts, question: str, numbered: Sequence[Numbered], draft: str, *, deep: bool = False
 ) -> Prompt:
     """Ask for an improved answer, from a draft and more passages."""
-    form = _REFINE_ZH if is_chinese(question) else _REFINE_EN
-    message = form.format(draft=draft, question=question)
+    message = _REFINE[is_chinese(question)].format(draft=draft, question=question)
     return _build_answer(texts, ["answer", "refine"], question, numbered, message, deep=deep)
 
 
@@ -148,23 +143,12 @@ def _build_answer(
     return build_on_passages(rules, texts.for_job("passages", question), block, f"{message}\n\n{task}", **values)
 
 
-def notes(texts: PromptTexts, question: str, numbered: Sequence[Numbered]) -> Prompt:
-    """Ask for relevant facts, one per line, each with its passage's number."""
+def notes(
+    texts: PromptTexts, job: Literal["notes", "section_notes"], question: str, numbered: Sequence[Numbered]
+) -> Prompt:
+    """Ask for facts that are relevant (or, for `section_notes`, important), one per line, each with its number."""
     block, marker = _block(numbered)
-    return build([texts.for_job("notes", question)], _append(block, question), marker=marker, missing=NOT_IN_PAGES)
-
-
-def section_notes(texts: PromptTexts, question: str, numbered: Sequence[Numbered]) -> Prompt:
-    """Ask for the most important facts of each passage, one per line, each with its passage's number."""
-    block, marker = _block(numbered)
-    return build(
-        [texts.for_job("section_notes", question)], _append(block, question), marker=marker, missing=NOT_IN_PAGES
-    )
-
-
-def summary(texts: PromptTexts, question: str, headings: Sequence[str], numbered: Sequence[Numbered]) -> Prompt:
-    """Ask for a summary from numbered passages."""
-    return _by_headings(texts, "summary", question, headings, numbered)
+    return _build(texts, job, question, _append(block, question), marker=marker, missing=NOT_IN_PAGES)
 
 
 def add_memory(texts: PromptTexts, prompt: Prompt, notes: Sequence[str]) -> Prompt:
@@ -178,25 +162,16 @@ def add_memory(texts: PromptTexts, prompt: Prompt, notes: Sequence[str]) -> Prom
     return replace(prompt, system=system, user=user, version=f"{prompt.version} {rule.version}")
 
 
-def hypothetical(texts: PromptTexts, question: str) -> Prompt:
-    """Ask for a hypothetical passage that answers the question; it is only a search query, and never shown."""
-    return build([texts.for_job("hypothetical", question)], _ask(question))
-
-
-def phrasings(texts: PromptTexts, question: str) -> Prompt:
-    """Ask for other phrasings of the question, or its parts, one per line."""
-    return build([texts.for_job("phrasings", question)], _ask(question))
+def expansion(texts: PromptTexts, job: Literal["hypothetical", "phrasings", "need"], question: str) -> Prompt:
+    """Ask for a hypothetical passage that answers the question (a search query, never shown), for other phrasings of
+    it or its parts, one per line, or for one word: exact, concept or facets."""
+    return _build(texts, job, question, _ask(question))
 
 
 def translation(texts: PromptTexts, question: str, language: str) -> Prompt:
     """Ask for the question in `language`, `en` or `zh`."""
     language_name = {"zh": "Chinese (简体中文)"}.get(language, "English")
-    return build([texts.for_job("translation", question)], _ask(question), language=language_name)
-
-
-def need(texts: PromptTexts, question: str) -> Prompt:
-    """Ask for one word: exact, concept or facets."""
-    return build([texts.for_job("need", question)], _ask(question))
+    return _build(texts, "translation", question, _ask(question), language=language_name)
 
 
 def condense(texts: PromptTexts, question: str, history: Sequence[Exchange], summary: str = "") -> Prompt:
@@ -204,15 +179,15 @@ def condense(texts: PromptTexts, question: str, history: Sequence[Exchange], sum
     chinese = is_chinese(question)
     conversation = _format_exchanges(history, chinese, _NO_LIMIT)
     before = f"{summary}\n\n" if summary else ""
-    form = _CONDENSE_ZH if chinese else _CONDENSE_EN
-    return build([texts.for_job("condense", question)], form.format(said=before + conversation, question=question))
+    user = _CONDENSE[chinese].format(said=before + conversation, question=question)
+    return _build(texts, "condense", question, user)
 
 
 def summarise(texts: PromptTexts, before: str, exchanges: Sequence[Exchange], tokens: int) -> Prompt:
     """Ask for a running summary."""
     last = exchanges[-1].question
     conversation = _format_exchanges(exchanges, is_chinese(last), 1_200)
-    return build([texts.for_job("summarise", last)], f"{before}\n\n{conversation}".strip(), tokens=tokens)
+    return _build(texts, "summarise", last, f"{before}\n\n{conversation}".strip(), tokens=tokens)
 
 
 def suggest(texts: PromptTexts, question: str, answer: str, passages: Sequence[Passage]) -> Prompt:
@@ -220,23 +195,25 @@ def suggest(texts: PromptTexts, question: str, answer: str, passages: Sequence[P
     block, marker = passage_block(passages, limit=800)
     label = "回答" if is_chinese(question) else "Answer"
     user = f"{_append(block, question)}\n\n{label}: {first_sentence(answer, 400)}"
-    return build([texts.for_job("suggest", question)], user, marker=marker)
+    return _build(texts, "suggest", question, user, marker=marker)
 
 
 def plan(texts: PromptTexts, question: str, titles: Sequence[str]) -> Prompt:
     """Ask for the aspects of a question and the steps to answer it; `titles` are those of the library's pages."""
-    pages, question_label = ("页面", "问题") if is_chinese(question) else ("Pages", "Question")
+    pages = "页面" if is_chinese(question) else "Pages"
     title_lines = "\n".join(f"- {_defuse(_one_line(title), '')[:_MAX_LABEL]}" for title in titles[:_TITLES])
-    return build([texts.for_job("plan", question)], f"{pages}:\n{title_lines}\n\n{question_label}: {question}")
+    return _build(texts, "plan", question, f"{pages}:\n{title_lines}\n\n{_ask(question)}")
 
 
 def search_query(
     texts: PromptTexts, question: str, wanted: str, past: Sequence[str], headings: Sequence[str]
 ) -> Prompt:
     """Ask for the search query of a step."""
-    past_name, section, whole, step = _STEP_ZH if is_chinese(question) else _STEP_EN
-    user = f"{past_name}:\n{_lines(past)}\n\n{section}:\n{_lines(headings)}\n\n{whole}: {question}\n{step}: {wanted}"
-    return build([texts.for_job("search_query", question)], user)
+    past_label, headings_label = (
+        ("已找到", "页面的标题") if is_chinese(question) else ("Found so far", "Headings of the pages")
+    )
+    user = f"{past_label}:\n{_lines(past)}\n\n{headings_label}:\n{_lines(headings)}\n\n{_ask_step(question, wanted)}"
+    return _build(texts, "search_query", question, user)
 
 
 def distil(
@@ -244,21 +221,16 @@ def distil(
 ) -> Prompt:
     """Ask for the sentences of the passages that are relevant to a step."""
     block, marker = passage_block(passages)
-    numbered = "\n".join(f"{number}. {_one_line(aspect)}" for number, aspect in enumerate(aspects, 1))
-    aspects_label, whole, step = (
-        ("方面", "问题", "子问题") if is_chinese(question) else ("Aspects", "Question", "Sub-question")
-    )
-    user = f"{block}\n\n{aspects_label}:\n{numbered}\n\n{whole}: {question}\n{step}: {wanted}"
-    return build([texts.for_job("distil", question)], user, marker=marker, count=len(passages))
+    label = "方面" if is_chinese(question) else "Aspects"
+    user = f"{block}\n\n{label}:\n{_number_lines(aspects)}\n\n{_ask_step(question, wanted)}"
+    return _build(texts, "distil", question, user, marker=marker, count=len(passages))
 
 
 def judge(texts: PromptTexts, wanted: str, whole: str, passages: Sequence[Passage]) -> Prompt:
     """Ask for a verdict on each passage for a question, which may be a part of a larger one."""
     block, marker = passage_block(passages)
     larger = f"{'更大的问题' if is_chinese(whole) else 'Part of'}: {whole}\n" if whole != wanted else ""
-    return build(
-        [texts.for_job("judge", whole)], f"{block}\n\n{larger}{_ask(wanted)}", marker=marker, count=len(passages)
-    )
+    return _build(texts, "judge", whole, f"{block}\n\n{larger}{_ask(wanted)}", marker=marker, count=len(passages))
 
 
 def choose_next(
@@ -269,52 +241,58 @@ def choose_next(
         ("已找到", "尚缺的方面", "未做的步骤") if is_chinese(question) else ("Found", "Aspects not met", "Steps left")
     )
     block = f"{past_label}:\n{_lines(past)}\n\n{aspects_label}:\n{_lines(aspects)}\n\n{steps_label}:\n{_lines(steps)}"
-    return build([texts.for_job("go_on", question)], _append(block, question), revisions=revisions)
+    return _build(texts, "go_on", question, _append(block, question), revisions=revisions)
 
 
-def report(texts: PromptTexts, question: str, headings: Sequence[str], numbered: Sequence[Numbered]) -> Prompt:
-    """Ask for the report from numbered passages."""
-    return _by_headings(texts, "report", question, headings, numbered)
-
-
-def _by_headings(
-    texts: PromptTexts, job: str, question: str, headings: Sequence[str], numbered: Sequence[Numbered]
+def by_headings(
+    texts: PromptTexts,
+    job: Literal["report", "summary"],
+    question: str,
+    headings: Sequence[str],
+    numbered: Sequence[Numbered],
 ) -> Prompt:
+    """Ask for the report or summary, under these headings, from numbered passages."""
     block, marker = _block(numbered)
     label = "标题" if is_chinese(question) else "Headings"
-    lines = _defuse(_lines(headings), marker)
-    user = f"{block}\n\n{label}:\n{lines}\n\n{_ask(question)}"
-    return build([texts.for_job(job, question)], user, marker=marker, count=len(numbered), missing=NOT_IN_PAGES)
+    user = f"{block}\n\n{label}:\n{_defuse(_lines(headings), marker)}\n\n{_ask(question)}"
+    return _build(texts, job, question, user, marker=marker, count=len(numbered), missing=NOT_IN_PAGES)
 
 
 def mend(texts: PromptTexts, question: str, sentences: Sequence[str], passages: Sequence[Passage]) -> Prompt:
     """Ask for corrections of sentences that the passages do not support."""
     block, marker = passage_block(passages)
-    numbered = "\n".join(f"{number}. {_one_line(sentence)}" for number, sentence in enumerate(sentences, 1))
     label = "句子" if is_chinese(question) else "Sentences"
-    user = f"{block}\n\n{label}:\n{numbered}\n\n{_ask(question)}"
-    return build([texts.for_job("mend", question)], user, marker=marker, count=len(sentences))
+    user = f"{block}\n\n{label}:\n{_number_lines(sentences)}\n\n{_ask(question)}"
+    return _build(texts, "mend", question, user, marker=marker, count=len(sentences))
 
 
 def _lines(texts: Sequence[str]) -> str:
     return "\n".join(f"- {_one_line(text)}" for text in texts) or "–"
 
 
+def _number_lines(texts: Sequence[str]) -> str:
+    return "\n".join(f"{number}. {_one_line(text)}" for number, text in enumerate(texts, 1))
+
+
 def page_question(texts: PromptTexts, page: Passage) -> Prompt:
     """Ask for a question that the page answers, with the answer and the sentence that contains it."""
     block, marker = passage_block([page], limit=len(page.text))
-    return build([texts.for_job("test_question", page.text)], block, marker=marker)
+    return _build(texts, "test_question", page.text, block, marker=marker)
 
 
 def assess(texts: PromptTexts, question: str, answer: str, passages: Sequence[Passage]) -> Prompt:
     """Ask for scores of an answer, and for the questions that it answers."""
     block, marker = passage_block(passages)
     user = f"{_append(block, question)}\n\n<{marker}-answer>\n{_defuse(answer, marker)}\n</{marker}-answer>"
-    return build([texts.for_job("assess", question)], user, marker=marker)
+    return _build(texts, "assess", question, user, marker=marker)
 
 
 def _ask(question: str) -> str:
     return f"{'问题' if is_chinese(question) else 'Question'}: {question}"
+
+
+def _ask_step(question: str, wanted: str) -> str:
+    return f"{_ask(question)}\n{'子问题' if is_chinese(question) else 'Sub-question'}: {wanted}"
 
 
 def _append(block: str, question: str) -> str:
@@ -379,17 +357,19 @@ def _defuse(text: str, marker: str) -> str:
     return re.sub(r"<(?=\s*+(?:/\s*+)?passage)", "‹", text.replace(marker, "passage"), flags=re.IGNORECASE)
 
 
-_TRIED_EN = "Question: {question}\n\nTried:\n{queries}\n\nFound, but irrelevant:\n{block}"
-_TRIED_ZH = "问题：{question}\n\n已试过：\n{queries}\n\n检索到但不相关的段落：\n{block}"
-_REFINE_EN = "Draft:\n{draft}\n\nQuestion: {question}"
-_REFINE_ZH = "草稿：\n{draft}\n\n问题：{question}"
+# In English and in Chinese
+_TRIED: Final = (
+    "Question: {question}\n\nTried:\n{queries}\n\nFound, but irrelevant:\n{block}",
+    "问题：{question}\n\n已试过：\n{queries}\n\n检索到但不相关的段落：\n{block}",
+)
+_REFINE: Final = ("Draft:\n{draft}\n\nQuestion: {question}", "草稿：\n{draft}\n\n问题：{question}")
+_CONDENSE: Final = (
+    "Conversation:\n{said}\n\nLast question: {question}",
+    "对话：\n{said}\n\n最后一个问题：{question}",
+)
 _TASKS: Final = {  # by (Chinese, deep answer)
     (False, False): "Write the answer in one or two full sentences, each followed by its passage number.",
     (False, True): "Write the answer in full sentences, each followed by its passage number.",
     (True, False): "请用一两个完整的句子写出答案，每句后标出段落编号。",
     (True, True): "请用完整的句子写出答案，每句后标出段落编号。",
 }
-_CONDENSE_EN = "Conversation:\n{said}\n\nLast question: {question}"
-_CONDENSE_ZH = "对话：\n{said}\n\n最后一个问题：{question}"
-_STEP_EN = ("Found so far", "Headings of the pages", "Question", "Sub-question")
-_STEP_ZH = ("已找到", "页面的标题", "问题", "子问题")

@@ -6,6 +6,7 @@ units and currencies come from Unicode's CLDR via Babel.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -92,7 +93,7 @@ def parse_chinese(text: str) -> Decimal:
     whole, point, part = text.partition("点")
     if point:
         digits = "".join(str(_parse_digit(sign)) for sign in part.rstrip("万亿"))
-        return (parse_chinese(whole) + Decimal(f"0.{digits}")) * _parse_scale(part)
+        return (parse_chinese(whole) + Decimal(f"0.{digits}")) * math.prod(HAN_PLACES.get(sign, 1) for sign in part)
     if whole and not set(whole) & set(HAN_PLACES):
         return Decimal(whole if whole[0].isascii() else "".join(str(_parse_digit(sign)) for sign in whole))
     return _parse_places(whole)
@@ -124,13 +125,6 @@ def _parse_digit(sign: str) -> int:
     if sign not in _HAN_VALUES:
         raise ValueError(sign)
     return _HAN_VALUES[sign]
-
-
-def _parse_scale(part: str) -> int:
-    scale = 1
-    for sign in part:
-        scale *= HAN_PLACES.get(sign, 1)
-    return scale
 
 
 def parse_english(text: str) -> Decimal:
@@ -657,8 +651,10 @@ def find_date(text: str, at: int) -> list[Value]:
         match = pattern.match(text, at)
         groups = match.groupdict() if match else {}
         if match and (month := _parse_month(groups)) and (date := _build_date(month, _to_int(groups.get("d")), match)):
-            year = _to_int(groups.get("y"))
-            return [date, _build_year(year, match.end())] if year else [date]
+            if year := _to_int(groups.get("y")):
+                amount, end = Decimal(year), match.end()
+                return [date, Value(end, end, (Interpretation("", amount),), amount, figures=4)]
+            return [date]
     return []
 
 
@@ -703,10 +699,6 @@ def _build_date(month: int, day: int, match: re.Match[str]) -> Value | None:
     if not day:
         return Value(*match.span(), implied[:1], is_explicit=name != match[0])
     return Value(*match.span(), tuple(Interpretation("date", Decimal(m * 100 + d)) for m, d in valid), implied=implied)
-
-
-def _build_year(year: int, end: int) -> Value:
-    return Value(end, end, (Interpretation("", Decimal(year)),), Decimal(year), figures=4)
 
 
 def find_time(text: str, at: int, before: str) -> Value | None:

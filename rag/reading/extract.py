@@ -6,7 +6,6 @@ Runs in the child process of `rag.reading.parser`, because a hostile page can ke
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from typing import Any, Final
 
 from rag.errors import IngestError
@@ -16,12 +15,13 @@ from rag.reading.extraction.formulas import write_formulas
 from rag.reading.extraction.listings import write_listings
 from rag.reading.extraction.main_text import extract_main_text
 from rag.reading.extraction.metadata import (
-    Head,
     StructuredData,
     choose_language,
     find_author,
+    find_canonical,
     find_dates,
-    read_head,
+    find_site,
+    find_title,
     read_structured_data,
     shorten_title,
     site_from_url,
@@ -43,7 +43,15 @@ from rag.reading.extraction.tree import (
 )
 from rag.reading.parser import ExtractedDocument
 from rag.reading.quality import find_signals, has_player
-from rag.text import clean_line, clean_text, first_heading, front_matter_title, lazy_regex, strip_link_targets
+from rag.text import (
+    clean_line,
+    clean_text,
+    detect_language,
+    first_heading,
+    front_matter_title,
+    lazy_regex,
+    strip_link_targets,
+)
 from rag.types import because
 from rag.web.guard import printable
 from rag.web.media import MEDIA_TYPES
@@ -109,28 +117,28 @@ def extract_html(
     """
     source = decode(html, charset, url) if isinstance(html, bytes) else html
     tree = parse(source)
-    if tree is None:
-        raise _empty_error(url, "nothing_to_read")
     structured_data, huge = read_structured_data(tree), is_huge(tree)
     visible = tree if huge else copy.deepcopy(tree)
     has_scripts, plays, fallback = tree.find(".//script") is not None, has_player(tree), _noscript_text(tree)
     make_reader_view(visible, source)
     # <noscript> text is not content, but if there is nothing else, the quality gate judges the page by it.
     text = clean_text(extract_main_text(body_of(visible), structured_data, is_huge=huge, forest=forest)) or fallback
-    _check_not_empty(text, url, "player_only" if plays else "scripts_only" if has_scripts else "")
+    _check_not_empty(text, url, "player_only" if plays else "scripts_only" if has_scripts else "nothing_to_read")
     return _add_metadata(tree, None if huge else visible, structured_data, text, url)
 
 
 def _add_metadata(tree: Any, visible: Any, structured_data: StructuredData, text: str, url: str) -> ExtractedDocument:
     """Combine the text and the page's metadata."""
-    head, heading = read_head(tree, structured_data, url), first_heading(text)
+    site, heading = find_site(structured_data, url), first_heading(text)
     h1 = next((clean_line(node.text_content()) for node in tree.iter("h1")), "")
+    title = shorten_title(shorten_title(find_title(structured_data, site), heading), h1)
+    declared_language = tree.get("lang") or tree.get("xml:lang") or structured_data.meta.get("og:locale", "")
     published, modified = find_dates(structured_data, visible)
     return ExtractedDocument(
-        title=shorten_title(shorten_title(head.title, heading), h1) or heading or h1 or title_from_url(url),
-        language=choose_language(head.language, text),
-        site=head.site,
-        canonical=head.canonical,
+        title=title or heading or h1 or title_from_url(url),
+        language=choose_language(declared_language, text),
+        site=site,
+        canonical=find_canonical(tree, url),
         text=text,
         author=find_author(structured_data, visible),
         published=published,
@@ -142,8 +150,6 @@ def _add_metadata(tree: Any, visible: Any, structured_data: StructuredData, text
 def html_to_markdown(source: str) -> str:
     """Convert HTML that has no boilerplate to Markdown, without its hidden parts."""
     tree = parse(source)
-    if tree is None:
-        return ""
     make_reader_view(tree, source)
     return markdown(segment(body_of(tree)))
 
@@ -152,8 +158,7 @@ def extract_markdown(source: str, url: str) -> ExtractedDocument:
     """Extract Markdown as it is, without front matter and link targets. Raises IngestError("empty")."""
     title, rest = front_matter_title(clean_text(source))
     text = clean_text(strip_link_targets(rest))
-    _check_not_empty(text, url)
-    return _build_extracted(Head(site=site_from_url(url)), title or first_heading(text) or title_from_url(url), text)
+    return _build_extracted(title or first_heading(text), text, url)
 
 
 def extract_plain(source: str, url: str) -> ExtractedDocument:
@@ -162,8 +167,12 @@ def extract_plain(source: str, url: str) -> ExtractedDocument:
     Raises IngestError("empty").
     """
     text = clean_text(source)
+    return _build_extracted(_find_title_line(text), text, url)
+
+
+def _build_extracted(title: str, text: str, url: str) -> ExtractedDocument:
     _check_not_empty(text, url)
-    return _build_extracted(Head(site=site_from_url(url)), _find_title_line(text) or title_from_url(url), text)
+    return ExtractedDocument(title or title_from_url(url), detect_language(text), site_from_url(url), "", text)
 
 
 def _find_title_line(text: str) -> str:
@@ -174,24 +183,11 @@ def _find_title_line(text: str) -> str:
     return title if is_title and _WORD_CHARACTER.search(title) else ""
 
 
-def to_mapping(extracted: ExtractedDocument) -> Mapping[str, Any]:
-    """Return the fields by name, for the pipe between the processes."""
-    return {name: getattr(extracted, name) for name in ExtractedDocument.__slots__}
-
-
 def _noscript_text(tree: Any) -> str:
     """Return the text that the page shows if scripts are disabled."""
     return clean_text("\n\n".join(" ".join(node.text_content().split()) for node in tree.iter("noscript")))
 
 
-def _check_not_empty(text: str, url: str, cause: str = "") -> None:
+def _check_not_empty(text: str, url: str, cause: str = "nothing_to_read") -> None:
     if not _WORD_CHARACTER.search(text):
-        raise _empty_error(url, cause or "nothing_to_read")
-
-
-def _empty_error(url: str, cause: str) -> IngestError:
-    return IngestError("empty", url=printable(url), **because(cause))
-
-
-def _build_extracted(head: Head, title: str, text: str) -> ExtractedDocument:
-    return ExtractedDocument(title, choose_language(head.language, text), head.site, head.canonical, text)
+        raise IngestError("empty", url=printable(url), **because(cause))

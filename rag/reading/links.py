@@ -12,14 +12,14 @@ import re
 import time
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 from rag.reading.charset import decode
 from rag.reading.extraction.tree import parse
 from rag.text import lazy_regex
-from rag.web.urls import FoundPage, is_page_name, page_address, web_address
+from rag.web.urls import is_page_name, page_address, web_address
 
 MAX_LINKS = 2000
 _MAX_HREF = 2048
@@ -36,8 +36,6 @@ def links_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
     links, and unsupported file types. Feeds are the targets of `<link rel=alternate>`.
     """
     tree = parse(decode(body, header.get("charset"), header["url"]))
-    if tree is None:
-        return {"links": [], "feeds": []}
     return {"links": _find_links(tree, header["url"]), "feeds": _find_feeds(tree, header["url"])}
 
 
@@ -95,8 +93,8 @@ def _split_tokens(value: str | None) -> set[str]:
     return set((value or "").lower().split())
 
 
-def parse_feed(body: bytes, url: str) -> list[FoundPage]:
-    """Return the pages of a feed fetched from `url`, in order and without duplicates; [] if it is not a feed."""
+def parse_feed(body: bytes, url: str) -> list[tuple[str, str]]:
+    """Return the (page, modified) pairs of a feed fetched from `url`, one for each page; [] if it is not a feed."""
     import feedparser
 
     feed = feedparser.parse(
@@ -104,25 +102,22 @@ def parse_feed(body: bytes, url: str) -> list[FoundPage]:
     )
     if not feed.get("version"):
         return []
-    pages: dict[str, FoundPage] = {}
+    pages: dict[str, str] = {}
     for entry in feed.entries[:MAX_ENTRIES]:
-        address = _find_page(entry)
-        if address:
-            pages.setdefault(address, FoundPage(address, modified=_find_time(entry)))
-    return list(pages.values())
+        if address := _find_page(entry):
+            pages.setdefault(address, _find_time(entry))
+    return list(pages.items())
 
 
 def feed_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
     """Return {"pages": [[url, modified], …]} of a feed; argument: url (after redirects)."""
-    return {"pages": [[page.url, page.modified] for page in parse_feed(body, header["url"])]}
+    return {"pages": [list(page) for page in parse_feed(body, header["url"])]}
 
 
 def _find_page(entry: Any) -> str:
     """Return the URL of an entry's page, or "" if it is missing or unsupported."""
     link = str(entry.get("link") or "").strip()
-    if not link.startswith(("http://", "https://")) or not is_page_name(link):
-        return ""
-    return page_address(link)
+    return page_address(link) if link.startswith(("http://", "https://")) and is_page_name(link) else ""
 
 
 def _find_time(entry: Any) -> str:
@@ -149,36 +144,35 @@ def parse_sitemap(body: bytes, url: str) -> tuple[list[str], list[tuple[str, str
     """Return the child sitemaps and the (page, lastmod) pairs of a sitemap fetched from `url`.
 
     It may be an index, a list of pages, plain text with one URL per line, a feed, or any of these gzipped. A truncated
-    file yields its complete entries. Raises zlib.error for damaged gzip.
+    file yields its complete entries, damaged gzip none.
     """
     data = _decompress(body)
     text = decode(data, url=url)
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
         return [], _parse_list(text, url)
     if root_name(text) in ("rss", "feed", "rdf"):
-        return [], [(page.url, page.modified) for page in parse_feed(data, url)]
+        return [], parse_feed(data, url)
     addresses: dict[str, list[tuple[str, str]]] = {"url": [], "sitemap": []}
-    for entry in islice(iter_entries(text), MAX_URLS):
-        if address := web_address(url, entry.texts.get("loc", "")):
-            modified = entry.texts.get("lastmod", "")
-            addresses[entry.kind].append((address, modified if _DATE.fullmatch(modified) else ""))
+    for kind, texts in islice(iter_entries(text), MAX_URLS):
+        if address := web_address(url, texts.get("loc", "")):
+            modified = texts.get("lastmod", "")
+            addresses[kind].append((address, modified if _DATE.fullmatch(modified) else ""))
     return [address for address, _ in addresses["sitemap"]], addresses["url"]
 
 
 def sitemap_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
     """Return {"sitemaps": [url, …], "pages": [[url, lastmod], …]}; argument: url (after redirects)."""
-    try:
-        maps, pages = parse_sitemap(body, header["url"])
-    except zlib.error:
-        maps, pages = [], []
+    maps, pages = parse_sitemap(body, header["url"])
     return {"sitemaps": maps, "pages": [list(page) for page in pages]}
 
 
 def _decompress(body: bytes) -> bytes:
-    """Decompress a gzip body, up to _MAX_DECODED bytes; return any other body unchanged."""
+    """Decompress a gzip body, up to _MAX_DECODED bytes, or to b"" if it is damaged; return any other body unchanged."""
     if not body.startswith(b"\x1f\x8b"):
         return body
-    return zlib.decompressobj(31).decompress(body, _MAX_DECODED)
+    with suppress(zlib.error):
+        return zlib.decompressobj(31).decompress(body, _MAX_DECODED)
+    return b""
 
 
 def _parse_list(text: str, url: str) -> list[tuple[str, str]]:
@@ -186,22 +180,14 @@ def _parse_list(text: str, url: str) -> list[tuple[str, str]]:
     return [(address, "") for line in lines if (address := web_address(url, line.strip())) and "://" in line[:12]]
 
 
-@dataclass(slots=True)
-class Entry:
-    """A page (kind "url") or a child sitemap ("sitemap"), with the texts of its direct children by tag."""
-
-    kind: str
-    texts: dict[str, str] = field(default_factory=dict)
-
-
 def root_name(text: str) -> str:
     """Return the name of a document's first element, without prefix and in lower case."""
     return next((match["name"].lower() for match in _MARKUP.finditer(text) if match["name"]), "")
 
 
-def iter_entries(text: str) -> Iterator[Entry]:
-    """Yield the entries of a sitemap in order."""
-    entry: Entry | None = None
+def iter_entries(text: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the pages ("url") and child sitemaps ("sitemap") in order, each with its direct children's texts by tag."""
+    kind, texts = "", dict[str, str]()
     open_names: list[str] = []
     content = ""
     place = 0
@@ -209,19 +195,19 @@ def iter_entries(text: str) -> Iterator[Entry]:
         if len(open_names) == 1:
             content += _unescape(text[place : match.start()]) + (match["cdata"] or "")
         place, name = match.end(), (match["name"] or "").lower()
-        if name in _ENTRIES and not (entry and open_names):
-            if entry:
-                yield entry
-            entry = None if match["end"] else Entry(name)
-        elif entry and match["end"]:
+        if name in _ENTRIES and not (kind and open_names):
+            if kind:
+                yield kind, texts
+            kind, texts = "" if match["end"] else name, {}
+        elif kind and match["end"]:
             if len(open_names) == 1:
-                entry.texts.setdefault(open_names[0], content.strip())
+                texts.setdefault(open_names[0], content.strip())
             del open_names[-1:]
-        elif entry and name and not match[0].endswith("/>"):
+        elif kind and name and not match[0].endswith("/>"):
             open_names.append(name)
             content = ""
-    if entry:
-        yield entry
+    if kind:
+        yield kind, texts
 
 
 def _unescape(text: str) -> str:

@@ -14,10 +14,10 @@ import struct
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Final, Self
 
 from rag.errors import IngestError
@@ -129,14 +129,13 @@ class Parser:
         self._pages = _Worker(memory, seconds)
         self._files = _Worker(memory, file_seconds)
         self._scans = _Worker(SCAN_MEMORY_BYTES, SCAN_SECONDS, "scans")
+        self._workers = self._pages, self._files, self._scans
         self._ocr = ocr
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def parse(self, body: bytes, content_type: str, charset: str | None, url: str) -> ExtractedDocument:
@@ -146,14 +145,19 @@ class Parser:
         """
         header = {"content_type": content_type, "charset": charset, "url": url}
         if not self._ocr:
-            return ExtractedDocument(**_parse_fields(self.run("extract", body, **header)))
-        first = ExtractedDocument(**_parse_fields(self.run("extract", body, **header, recognized={})))
+            return self._extract(body, header)
+        first = self._extract(body, {**header, "recognized": {}})
         if not first.unreadable_pages:
             return first
         recognized = {
             page: self._recognize(body, content_type, url, page) for page in first.unreadable_pages[:MAX_SCANS]
         }
-        return ExtractedDocument(**_parse_fields(self.run("extract", body, **header, recognized=recognized)))
+        return self._extract(body, {**header, "recognized": recognized})
+
+    def _extract(self, body: bytes, header: dict[str, Any]) -> ExtractedDocument:
+        made = self.run("extract", body, **header)
+        fields: dict[str, Any] = {name: tuple(part) if isinstance(part, list) else part for name, part in made.items()}
+        return ExtractedDocument(**fields)
 
     def _recognize(self, body: bytes, content_type: str, url: str, page: int) -> list[Any]:
         """Return the lines recognised on a page; [] after a crash or timeout, which is an error only for a picture."""
@@ -189,13 +193,10 @@ class Parser:
             worker.close()
 
     @property
-    def _workers(self) -> tuple[_Worker, ...]:
-        return self._pages, self._files, self._scans
-
-    @property
     def process_ids(self) -> list[int]:
         """The process ids of all running children, the one for pages first."""
-        return [number for worker in self._workers if (number := worker.process_id)]
+        children = (worker.child for worker in self._workers)
+        return [child.process.pid for child in children if child]
 
 
 class _Worker:
@@ -205,19 +206,14 @@ class _Worker:
         self._memory = memory
         self._seconds = seconds
         self._work = work
-        self._child: _Child | None = None
+        self.child: _Child | None = None
         self._lock = threading.Lock()
         self._closings = 0
-
-    @property
-    def process_id(self) -> int | None:
-        child = self._child
-        return child.process.pid if child else None
 
     def close(self) -> None:
         """Kill the child without waiting for its work or its callers."""
         self._closings += 1
-        if (child := self._child) is not None:
+        if (child := self.child) is not None:
             child.process.kill()
         with self._lock:
             self._discard()
@@ -226,34 +222,33 @@ class _Worker:
         """Return the child's answer. Raises IngestError: "unreadable" if there is none, "cancelled" after `close`."""
         closings = self._closings
         with self._lock:
-            was_used = self._child is not None and self._child.pages > 0
+            was_used = self.child is not None and self.child.pages > 0
             try:
-                answer = self._ask(request, body, closings)
+                try:
+                    answer = self._ask(request, body, closings)
+                except _ChildEndedError as error:
+                    # Leftovers of earlier pages may have killed a used child: retry once in a new one.
+                    if error.timed_out or not was_used:
+                        raise
+                    answer = self._ask(request, body, closings)
+                if "exhausted" in answer:
+                    self._discard()
+                    raise _ChildEndedError
             except _ChildEndedError as error:
-                # Leftovers of earlier pages may have killed a used child: retry once in a new one.
-                if error.timed_out or not was_used:
-                    raise self._unreadable(url, error) from error
-                answer = self._ask_again(request, body, url, closings)
-            if "exhausted" in answer:
-                self._discard()
-                raise IngestError("unreadable", url=printable(url), **because("parse_failed"))
+                raise IngestError("unreadable", url=printable(url), **self._describe(error)) from error
         return answer
-
-    def _ask_again(self, request: dict[str, Any], body: bytes, url: str, closings: int) -> dict[str, Any]:
-        try:
-            return self._ask(request, body, closings)
-        except _ChildEndedError as error:
-            raise self._unreadable(url, error) from error
 
     def _ask(self, request: dict[str, Any], body: bytes, closings: int) -> dict[str, Any]:
         """Ask the child, starting one if needed; `closings` is the number of `close` calls before the request."""
         try:
             self._check_open(closings)
-            if self._child is None or self._child.pages >= _PAGES_PER_CHILD or not self._child.is_alive():
+            child = self.child
+            if child is None or child.pages >= _PAGES_PER_CHILD or child.process.poll() is not None:
                 self._discard()
-                self._child = _Child(self._memory, self._seconds, self._work)
+                child = self.child = _Child(self._memory, self._seconds, self._work)
                 self._check_open(closings)  # from here on, `close` sees the child
-            return self._child.ask(request, body, self._seconds)
+            child.pages += 1
+            return child.exchange(request, body, self._seconds)
         except _ChildEndedError:
             self._discard()
             self._check_open(closings)
@@ -265,23 +260,20 @@ class _Worker:
             raise IngestError("cancelled")
 
     def _discard(self) -> None:
-        if self._child:
-            self._child.end()
-        self._child = None
+        if self.child:
+            self.child.end()
+        self.child = None
 
-    def _unreadable(self, url: str, error: _ChildEndedError) -> IngestError:
+    def _describe(self, error: _ChildEndedError) -> dict[str, Any]:
         if error.starting:
-            return IngestError("unreadable", url=printable(url), **because("reader_missing"))
-        if error.timed_out:
-            cause = because("parse_timeout", seconds=round(self._seconds))
-            return IngestError("unreadable", url=printable(url), **cause)
-        return IngestError("unreadable", url=printable(url), **because("parse_failed"))
+            return because("reader_missing")
+        return because("parse_timeout", seconds=round(self._seconds)) if error.timed_out else because("parse_failed")
 
 
 class _ChildEndedError(Exception):
     """The child ended without an answer."""
 
-    def __init__(self, *, timed_out: bool, starting: bool = False) -> None:
+    def __init__(self, *, timed_out: bool = False, starting: bool = False) -> None:
         super().__init__("timed out" if timed_out else "ended")
         self.timed_out = timed_out
         self.starting = starting
@@ -307,28 +299,25 @@ class _Child:
         self._log = threading.Thread(target=_log_lines, args=(self.process.stderr,), daemon=True)
         self._log.start()
         try:
-            self._exchange(None, b"", _START_SECONDS)
+            self.exchange(None, b"", _START_SECONDS)
         except _ChildEndedError as error:
             self.end()
             raise _ChildEndedError(timed_out=error.timed_out, starting=True) from error
-
-    def is_alive(self) -> bool:
-        return self.process.poll() is None
-
-    def ask(self, request: dict[str, Any], body: bytes, seconds: float) -> dict[str, Any]:
-        """Return the child's answer. Raises _ChildEndedError, after which the child is unusable."""
-        self.pages += 1
-        return self._exchange(request, body, seconds)
 
     def end(self) -> None:
         self.process.kill()
         self.process.wait()
         self._log.join(1.0)
         for stream in (self._requests, self._answers, self.process.stderr):
-            _close(stream)
+            with suppress(OSError):  # unsent bytes for a dead child
+                if stream:
+                    stream.close()
 
-    def _exchange(self, request: dict[str, Any] | None, body: bytes, seconds: float) -> dict[str, Any]:
-        """Send `request`, if any, and read one answer; a timer that kills the child interrupts both."""
+    def exchange(self, request: dict[str, Any] | None, body: bytes, seconds: float) -> dict[str, Any]:
+        """Send `request`, if any, and return one answer; a timer that kills the child interrupts both.
+
+        Raises _ChildEndedError, after which the child is unusable.
+        """
         expired = threading.Event()
 
         def expire() -> None:
@@ -351,11 +340,6 @@ class _Child:
         return frame[0]
 
 
-def _parse_fields(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of `ExtractedDocument` from JSON, which has no tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()}
-
-
 def _build_environment() -> dict[str, str]:
     inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
     # One malloc arena: more would use up the limited address space.
@@ -365,16 +349,6 @@ def _build_environment() -> dict[str, str]:
 
 def _log_lines(stream: IO[bytes]) -> None:
     """Log the child's stderr, so that a full pipe never blocks the child."""
-    try:
+    with suppress(ValueError):  # closed while reading
         for line in stream:
             logger.warning("parser: %s", line.decode("utf-8", "replace").rstrip()[:500])
-    except ValueError:
-        return  # closed while reading
-
-
-def _close(stream: IO[bytes] | None) -> None:
-    try:
-        if stream:
-            stream.close()
-    except OSError:
-        return  # unsent bytes for a dead child

@@ -10,11 +10,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import IO, Any
 
 from rag.errors import IngestError
 from rag.reading.documents import read_document
-from rag.reading.extract import to_mapping
 from rag.reading.extraction.features import load_forest
 from rag.reading.links import feed_task, links_task, sitemap_task
 from rag.reading.ocr import load_engine, recognize_task
@@ -87,7 +87,7 @@ def _extract(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
     kind, charset, url = header["content_type"], header["charset"], header["url"]
     if kind in (XML, GZIP):
         raise IngestError("content_type", url=printable(url), **because("feed" if kind == XML else "binary"))
-    return dict(to_mapping(read_document(body, kind, charset, url, header.get("recognized"))))
+    return asdict(read_document(body, kind, charset, url, header.get("recognized")))
 
 
 # A task takes a body and its arguments and returns JSON values. It imports its libraries on first use, and raises

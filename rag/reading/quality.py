@@ -203,24 +203,18 @@ def find_signals(tree: Any, text: str) -> tuple[str, ...]:
     or images). The tree must still have its scripts.
     """
     marks = _read_marks(tree)
-    signals = ["html"]
-    if tree.find(".//script") is not None:
-        signals.append("scripts")
-    if any(not node.text_content().strip() for node in tree.xpath(_APP_ROOTS)):
-        signals.append("app_root")
-    if tree.xpath("//input[translate(@type,'PASWORD','pasword')='password']"):
-        signals.append("password")
-    if _CAPTCHAS.search(marks):
-        signals.append("captcha")
-    if _CONSENTS.search(marks):
-        signals.append("consent")
-    if any("url" in meta.get("content", "").lower() for meta in tree.xpath(_REFRESHES)):
-        signals.append("refresh")
-    if has_player(tree):
-        signals.append("player")
-    if weigh(text[:1000]) < _SHORT_PAGE and _has_page_chrome(tree):
-        signals.append("page_chrome")
-    return tuple(signals)
+    evidence = {
+        "html": True,
+        "scripts": tree.find(".//script") is not None,
+        "app_root": any(not node.text_content().strip() for node in tree.xpath(_APP_ROOTS)),
+        "password": tree.xpath("//input[translate(@type,'PASWORD','pasword')='password']"),
+        "captcha": _CAPTCHAS.search(marks),
+        "consent": _CONSENTS.search(marks),
+        "refresh": any("url" in meta.get("content", "").lower() for meta in tree.xpath(_REFRESHES)),
+        "player": has_player(tree),
+        "page_chrome": weigh(text[:1000]) < _SHORT_PAGE and _has_page_chrome(tree),
+    }
+    return tuple(signal for signal, found in evidence.items() if found)
 
 
 def check_quality(extracted: ExtractedDocument, *, can_read: Callable[[str], bool], status: int = 200) -> Notice | None:
@@ -309,13 +303,10 @@ def _check_letters(text: str, can_read: Callable[[str], bool]) -> Notice | None:
 
 def _find_footer(text: str) -> str:
     """Return the first menu or footer line of a text that consists mainly of them, or ""."""
-    lines = [line.strip(" -#*|•>") for line in _PARTS.split(text)]
-    lines = [line for line in lines if line]
+    lines = [line for part in _PARTS.split(text) if (line := part.strip(" -#*|•>"))]
     footer_lines = [line for line in lines if weigh(line) <= _MAX_FOOTER_LINE and _FOOTER_LINE.search(line)]
-    size = sum(map(weigh, lines))
-    return (
-        footer_lines[0] if len(set(footer_lines)) > 1 and sum(map(weigh, footer_lines)) >= _FOOTER_SHARE * size else ""
-    )
+    is_footer = sum(map(weigh, footer_lines)) >= _FOOTER_SHARE * sum(map(weigh, lines))
+    return footer_lines[0] if is_footer and len(set(footer_lines)) > 1 else ""
 
 
 def _read_marks(tree: Any) -> str:

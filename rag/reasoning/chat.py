@@ -10,7 +10,7 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 EXPANSION_SECONDS: Final = 20.0
 _MAX_EXPANSION: Final = 1_200  # characters
 _MAX_QUERY: Final = 400
-Result = TypeVar("Result")
 _MARK: Final = lazy_regex(r"\[\d+\]")
 _FIRST_HALF: Final = lazy_regex("[\ud800-\udbff]\\Z")
 _GROWTH: Final = 100  # a text must grow by this fraction (1/n) before it is parsed again
@@ -147,8 +146,10 @@ def reply_text(text: str) -> str:
 
 def reply_lines(text: str) -> list[str]:
     """Return the lines of a reply, without list marks, enclosing marks, fences and lines without a word."""
-    lines = (line for line in reply_text(text).splitlines() if not _FENCE.fullmatch(line))
-    return [inner for line in _strip_numbers([line for line in lines if _has_word(line)]) if (inner := _unwrap(line))]
+    lines = [
+        line for line in reply_text(text).splitlines() if any(map(str.isalnum, line)) and not _FENCE.fullmatch(line)
+    ]
+    return [inner for line in _strip_numbers(lines) if (inner := _unwrap(line))]
 
 
 def drop_intro(lines: Sequence[str]) -> list[str]:
@@ -174,15 +175,12 @@ def _strip_label(line: str) -> str:
     return line[match.end() :] if match else line
 
 
-def _has_word(line: str) -> bool:
-    return any(character.isalnum() for character in line)
-
-
 def _strip_numbers(lines: Sequence[str]) -> list[str]:
     """Remove bullets and numbers that enumerate the lines; other numbers, such as a date's, are part of the text."""
     result, expected = [], 1
     for line in lines:
-        line = _BULLET.sub("", line, count=1) if _BULLET.match(line) else line
+        if bullet := _BULLET.match(line):
+            line = line[bullet.end() :]
         match = _NUMBERED.match(line)
         if match and int(match[1]) == expected:
             line, expected = line[match.end() :], expected + 1
@@ -218,7 +216,6 @@ def _is_enclosed(line: str, mark: str, end: str) -> bool:
 log = logging.getLogger(__name__)
 
 SchemaT = TypeVar("SchemaT", bound=BaseModel)
-StructuredCall = Callable[["BaseChatModel", type[BaseModel], Sequence["BaseMessage"]], Awaitable[Any]]
 
 _MAX_ANSWER: Final = 40_000  # characters; the limit for a model that repeats itself
 _TAIL: Final = 1_000  # last characters of a reply that are checked for repetition
@@ -236,10 +233,7 @@ class Grades(BaseModel):
 
 
 class ChatReasoner:
-    """A reasoner that asks a chat model, and the `fast` one, if set, for everything but the answer.
-
-    `structured` replaces `fill_schema`; it may raise ModelError.
-    """
+    """A reasoner that asks a chat model, and the `fast` one, if set, for everything but the answer."""
 
     kind: Literal["chat"] = "chat"
     verifier_kind: CheckedBy = "model"
@@ -249,18 +243,15 @@ class ChatReasoner:
         model: BaseChatModel,
         *,
         fast: BaseChatModel | None = None,
-        name: str = "",
-        structured: StructuredCall | None = None,
         texts: PromptTexts = SHIPPED,
         notes: Sequence[str] = (),
     ) -> None:
         """`notes` are the user's memory; requests that write an answer include them."""
         self._notes = notes
         self.texts = texts
-        self.name = name or model_name(model)
+        self.name = model_name(model)
         self._model = model
         self._fast = fast or model
-        self._structured = structured
         self._takes_tools = True
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
@@ -327,10 +318,10 @@ class ChatReasoner:
         """Return a complete reply verbatim, without its reasoning."""
         await load_capacity(self._fast)
         with _translate_failures():
-            reply = await limit_reply(self._fast, prompt.max_tokens).ainvoke(_messages(prompt))
-            if was_cut_off_reasoning(self._fast, reply):
+            while True:
                 reply = await limit_reply(self._fast, prompt.max_tokens).ainvoke(_messages(prompt))
-        return reply_text(reply.text)
+                if not was_cut_off_reasoning(self._fast, reply):
+                    return reply_text(reply.text)
 
     def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
         return self.stream(requests.answer(self.texts, question, list(enumerate(passages, 1))))
@@ -346,20 +337,15 @@ class ChatReasoner:
         """Stream an answer. Raises ModelError after the pieces so far if it is incomplete."""
         await load_capacity(self._model)
         messages, marker = _messages(requests.add_memory(self.texts, prompt, self._notes)), requests.marker_in(prompt)
-        shown, source = (
-            ShownText(NOT_IN_PAGES, marker),
-            _ReplyStream(limit_reply(self._model, prompt.max_tokens), messages, marker),
-        )
+        shown = ShownText(NOT_IN_PAGES, marker)
         with _translate_failures():
-            async for piece in shown.filter(join_halves(source.pieces())):
-                yield piece
-            is_cut_off = (
-                source.unfinished == "answer_too_long" and not shown.text and is_only_reasoning(source.beginning)
-            )
-            if is_cut_off and allow_reasoning_tokens(self._model):
+            while True:
                 source = _ReplyStream(limit_reply(self._model, prompt.max_tokens), messages, marker)
                 async for piece in shown.filter(join_halves(source.pieces())):
                     yield piece
+                is_cut_off = source.unfinished == "answer_too_long" and not shown.text
+                if not (is_cut_off and is_only_reasoning(source.beginning) and allow_reasoning_tokens(self._model)):
+                    break
         if source.unfinished:
             raise ModelError(source.unfinished)
         if not shown.signed and not _has_content(shown.text):
@@ -379,20 +365,18 @@ class ChatReasoner:
 
     async def fill(self, schema: type[SchemaT], prompt: Prompt) -> SchemaT:
         """Return a reply in the form of `schema`. Raises ModelError, also if the reply does not match it."""
-        fill: Any = self._structured or fill_schema
         capacity = await load_capacity(self._fast)
         if capacity.estimate_seconds(estimate_tokens(prompt.system + prompt.user), _FORM_TOKENS) > _request_timeout(
             self._fast
         ):
             raise ModelError("model_slow")
         with _translate_failures():
-            try:
-                form: SchemaT = await fill(limit_reply(self._fast, prompt.max_tokens), schema, _messages(prompt))
-            except ModelError as error:
-                if error.code != "chat_unusable" or not was_cut_off_reasoning(self._fast, error.__cause__):
-                    raise
-                form = await fill(limit_reply(self._fast, prompt.max_tokens), schema, _messages(prompt))
-        return form
+            while True:
+                try:
+                    return await fill_schema(limit_reply(self._fast, prompt.max_tokens), schema, _messages(prompt))
+                except ModelError as error:
+                    if error.code != "chat_unusable" or not was_cut_off_reasoning(self._fast, error.__cause__):
+                        raise
 
 
 class _ReplyStream:
@@ -494,10 +478,13 @@ class ChatExpander:
         self._seconds = seconds
 
     def passage(self, question: str, near: Sequence[Passage] = ()) -> str:
-        return " ".join(self._lines(requests.hypothetical(self._writer.texts, question)))[:_MAX_EXPANSION]
+        return " ".join(self._lines(requests.expansion(self._writer.texts, "hypothetical", question)))[:_MAX_EXPANSION]
 
     def phrasings(self, question: str, near: Sequence[Passage] = ()) -> list[str]:
-        return [line[:_MAX_QUERY] for line in drop_intro(self._lines(requests.phrasings(self._writer.texts, question)))]
+        return [
+            line[:_MAX_QUERY]
+            for line in drop_intro(self._lines(requests.expansion(self._writer.texts, "phrasings", question)))
+        ]
 
     def translation(self, question: str, language: str) -> str:
         """Return the translated question, or an empty string if the reply is in another language."""
@@ -505,18 +492,14 @@ class ChatExpander:
         return query if detect_language(query) == language else ""
 
     def need(self, question: str) -> Need:
-        words = " ".join(self._lines(requests.need(self._writer.texts, question))).casefold()
+        words = " ".join(self._lines(requests.expansion(self._writer.texts, "need", question))).casefold()
         needs: list[Need] = [need for need in ("exact", "concept", "facets") if re.search(rf"\b{need}\b", words)]
         return needs[0] if len(needs) == 1 else ""
 
     def _lines(self, prompt: Prompt) -> list[str]:
-        return _wait_for(self._writer.ask_lines(prompt), self._seconds)
-
-
-def _wait_for(work: Coroutine[Any, Any, Result], seconds: float) -> Result:
-    future = asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop())
-    try:
-        return future.result(seconds)
-    except TimeoutError as error:
-        future.cancel()
-        raise ModelError("chat_timeout") from error
+        future = asyncio.run_coroutine_threadsafe(self._writer.ask_lines(prompt), BACKGROUND.loop())
+        try:
+            return future.result(self._seconds)
+        except TimeoutError as error:
+            future.cancel()
+            raise ModelError("chat_timeout") from error

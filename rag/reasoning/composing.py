@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from rag.prompts import requests
-from rag.prompts.requests import MAX_PASSAGE, NOT_IN_PAGES, Prompt
+from rag.prompts.requests import MAX_PASSAGE, NOT_IN_PAGES, Numbered, Prompt
 from rag.reasoning import RESET
 from rag.text import estimate_tokens, lazy_regex
 from rag.types import Passage
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 Way = Literal["stuff", "refine", "map_reduce", "map_rerank"]
 Compose = Literal["auto", "stuff", "refine", "map_reduce", "map_rerank"]
 COMPOSE: tuple[Compose, ...] = ("auto", "stuff", "refine", "map_reduce", "map_rerank")
-Numbered = tuple[int, Passage]
 
 _OVERHEAD_TOKENS: Final = 1_200  # tokens of a request that are not passages
 _MIN_PASSAGE_TOKENS: Final = 400
@@ -112,7 +111,7 @@ async def _map_reduce(
 
     async def take_notes(group: Sequence[Numbered]) -> list[Numbered]:
         async with semaphore:
-            lines = await writer.ask_lines(requests.notes(writer.texts, question, group))
+            lines = await writer.ask_lines(requests.notes(writer.texts, "notes", question, group))
         return parse_notes(group, lines)
 
     groups = group_passages(numbered, replace(plan, calls=plan.calls - 1))

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,8 +203,6 @@ def _name_or_words(underlined: re.Match[str]) -> str:
     return as_code(underlined[0]) if _IDENTIFIER.fullmatch(underlined[1]) else underlined[1]
 
 
-Term = TypeVar("Term", int, str)
-
 MIN_SHARE: Final = 0.2
 MIN_COSINE: Final = 0.3
 """Minimum share of the question's weighted terms in a passage, and cosine of a sentence with it; below both, nothing is
@@ -316,6 +314,7 @@ class ExtractiveReasoner:
         """Without `meaning` and `reader`, only words count."""
         self.encoder = encoder
         self.weights = weights
+        self._terms = encoder.terms
         self._meaning = meaning
         self._reader = reader
 
@@ -344,7 +343,9 @@ class ExtractiveReasoner:
 
     async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
         """Return the first result of `rephrase` that has not been tried."""
-        return await asyncio.to_thread(self._rewrite, question, tried, passages)
+        tried_queries = {query.casefold() for query in tried}
+        forms = await asyncio.to_thread(self.rephrase, question, passages)
+        return next((form for form in forms if form.casefold() not in tried_queries), "")
 
     async def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
         """Yield up to MAX_SENTENCES sentences as they are selected, best first, each with its mark.
@@ -430,9 +431,7 @@ class ExtractiveReasoner:
     def _filter_near(self, question: str, sentences: list[Sentence]) -> list[Sentence]:
         if not question or self._meaning is None or not sentences:
             return sentences
-        cosines = self._meaning.encode_passages(
-            [sentence.in_page for sentence in sentences]
-        ) @ self._meaning.encode_query(question)
+        cosines = _cosines(self._meaning, question, sentences)
         return [sentence for sentence, cosine in zip(sentences, cosines, strict=True) if cosine >= MIN_TOPIC_COSINE]
 
     def score_sentences(self, question: str, passages: Sequence[Passage]) -> tuple[list[Sentence], NDArray[np.float64]]:
@@ -442,9 +441,8 @@ class ExtractiveReasoner:
         scores = [max(0.0, passage.score) / best for passage in passages]
         columns = features(question, self._question_weights(question), sentences, scores)
         if self._meaning is not None and sentences:
-            columns[:, SIMILARITY] = self._similarities(
-                question, sentences, columns[:, IN_SENTENCE] + columns[:, PASSAGE]
-            )
+            promise = columns[:, IN_SENTENCE] + columns[:, PASSAGE]
+            columns[:, SIMILARITY] = _similarities(self._meaning, question, sentences, promise)
         return sentences, columns
 
     def _scores(
@@ -465,20 +463,6 @@ class ExtractiveReasoner:
         if self._reader is None or not order:
             return None
         return self._reader.read(question, [sentence.line(passages) for sentence in sentences], order)
-
-    def _similarities(
-        self, question: str, sentences: Sequence[Sentence], promise: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return each sentence's cosine with the question, clipped at 0; the least promising get the lowest one."""
-        assert self._meaning is not None
-        query_vector = self._meaning.encode_query(question)
-        places = np.argsort(-promise, kind="stable")[:_MAX_ENCODED]
-        cosines = np.maximum(
-            self._meaning.encode_passages([sentences[place].in_page for place in places]) @ query_vector, 0.0
-        )
-        similarities = np.full(len(sentences), cosines.min(), dtype=np.float64)
-        similarities[places] = cosines
-        return similarities
 
     def _sentences(self, index: int, passage: Passage) -> Iterator[Sentence]:
         parts = quotables(passage.text, passage.header)
@@ -504,13 +488,6 @@ class ExtractiveReasoner:
     def _question_weights(self, question: str) -> Mapping[int, float]:
         return self.weights(sorted(set(self.encoder.encode_query(question).indices)))
 
-    def _terms(self, text: str) -> frozenset[int]:
-        return self.encoder.terms(text)
-
-    def _rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
-        tried_queries = {query.casefold() for query in tried}
-        return next((form for form in self.rephrase(question, passages) if form.casefold() not in tried_queries), "")
-
     def rephrase(self, question: str, passages: Sequence[Passage]) -> list[str]:
         """Return the question without question words, that with the first heading, and its rarest words. May block."""
         words = [w for w in re.findall(r"[\w][\w'-]*", _QUESTION_WORDS.sub(" ", question)) if w]
@@ -527,7 +504,24 @@ class ExtractiveReasoner:
         return sorted(sentences, key=lambda text: -weighted_share(weights, self._terms(text)))[:count]
 
 
-def weighted_share(weights: Mapping[Term, float], terms: frozenset[Term]) -> float:
+def _cosines(meaning: SentenceModel, question: str, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
+    """Return the cosine of each sentence with the question, (n,)."""
+    vector = meaning.encode_query(question)
+    return meaning.encode_passages([sentence.in_page for sentence in sentences]) @ vector
+
+
+def _similarities(
+    meaning: SentenceModel, question: str, sentences: Sequence[Sentence], promise: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return each sentence's cosine with the question, clipped at 0; the least promising get the lowest one."""
+    places = np.argsort(-promise, kind="stable")[:_MAX_ENCODED]
+    cosines = np.maximum(_cosines(meaning, question, [sentences[place] for place in places]), 0.0)
+    similarities = np.full(len(sentences), cosines.min(), dtype=np.float64)
+    similarities[places] = cosines
+    return similarities
+
+
+def weighted_share(weights: Mapping[int, float], terms: frozenset[int]) -> float:
     """Return the share of the weighted terms, by weight, that are among `terms`, 0 to 1."""
     total = sum(weights.values())
     return sum(weight for term, weight in weights.items() if term in terms) / total if total else 0.0
@@ -564,7 +558,7 @@ def _codes(text: str) -> set[str]:
     return {code.translate(_HYPHENS).casefold() for code in _CODE.findall(fold(text))}
 
 
-def _local_idf(terms: Collection[Term], texts: Sequence[Collection[Term]]) -> dict[Term, float]:
+def _local_idf(terms: Collection[int], texts: Sequence[Collection[int]]) -> dict[int, float]:
     """Return the IDF of each of these terms among the texts, given as sets of terms."""
     counts = Counter(term for text in texts for term in terms if term in text)
     return {term: math.log(1 + (len(texts) - counts[term] + 0.5) / (counts[term] + 0.5)) for term in terms}

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, zip_longest
-from typing import Final, Literal
+from typing import Final
 
 from rag.models.embedding import SparseEncoder
 from rag.reasoning.extractive import weighted_share
@@ -19,8 +19,6 @@ from rag.reasoning.questions import split_questions
 from rag.retrieval.context import is_touching, merge_passages
 from rag.text import lazy_regex, sentence_spans
 from rag.types import Notice, Passage
-
-Kind = Literal["question", "comparison", "hop"]
 
 MAX_NEW_STEPS: Final = 2
 """Maximum number of sub-questions that one revision of a plan adds."""
@@ -72,7 +70,6 @@ class FollowUpSearch:
 
     text: str
     justification: Notice
-    kind: Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ class RulePlanner:
         """Return each question of the message. One search finds both sides of most comparisons, read together."""
         questions = split_questions(question)
         reason = Notice("plan_question" if len(questions) == 1 else "plan_part")
-        return [FollowUpSearch(text, reason, "question") for text in questions]
+        return [FollowUpSearch(text, reason) for text in questions]
 
     def revise(self, question: str, asked: Sequence[str], found: Sequence[Sequence[Passage]]) -> list[FollowUpSearch]:
         """Return up to MAX_NEW_STEPS sub-questions, most promising first; none if there is nothing new to search.
@@ -118,12 +115,10 @@ class RulePlanner:
             text: side for side in titles if is_whole and not sides and (text := _ask_other_side(question, side))
         }
         hops = self._hops(question, sources)
-        selected = self._distinct(question, asked, [*missing, *hops])
+        names = hops | missing
         return [
-            FollowUpSearch(text, Notice("plan_side", {"name": missing[text]}), "comparison")
-            if text in missing
-            else FollowUpSearch(text, Notice("plan_hop", {"name": hops[text]}), "hop")
-            for text in selected
+            FollowUpSearch(text, Notice("plan_side" if text in missing else "plan_hop", {"name": names[text]}))
+            for text in self._distinct(question, asked, [*missing, *hops])
         ]
 
     def find_compared(self, question: str, passages: Sequence[Passage]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Final, Literal
 
 from pydantic import BaseModel, Field
@@ -104,11 +105,8 @@ class RuleJudge:
     def _judge(self, question: str, main_question: str, passages: Sequence[Passage]) -> list[Judgement]:
         """Judge by words; each page that the question compares answers its side."""
         sides = self._planner.find_compared(question, passages)
-        candidates: dict[int, CandidateName] = {}
-        for candidate in sorted(
-            self._planner.find_candidates(main_question, question, passages), key=lambda candidate: candidate.chance
-        ):
-            candidates[candidate.passage] = candidate
+        by_chance = sorted(self._planner.find_candidates(main_question, question, passages), key=attrgetter("chance"))
+        candidates = {candidate.passage: candidate for candidate in by_chance}
         passage_shares = zip(passages, self.quoter.compute_shares(question, passages), strict=True)
         verdicts = [
             _judge_by_words(question, share, trim_title(passage.title) in sides, candidates.get(place))
@@ -139,5 +137,6 @@ def _judge_by_words(question: str, share: float, is_side: bool, candidate: Candi
     code = ("judge_beside", "judge_leads", "judge_side" if is_side else "judge_holds")[score]
     params = {"percent": round(100 * share), "name": candidate.name if candidate else ""}
     reason = say(Notice(code, params), question_language(question))
-    missing = candidate.text if candidate and score == 1 else ""
-    return Judgement(score, missing, reason, worth=candidate.chance if candidate and score == 1 else 0.0)
+    if candidate and score == 1:
+        return Judgement(score, candidate.text, reason, worth=candidate.chance)
+    return Judgement(score, "", reason)

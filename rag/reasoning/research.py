@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from pydantic import BaseModel, Field
@@ -121,7 +121,7 @@ class Part:
     """A part of the report: a heading, and the numbers, from 1, of its step's passages."""
 
     heading: str
-    numbers: tuple[int, ...] = field(default=())
+    numbers: tuple[int, ...]
 
 
 class StepReply(BaseModel):
@@ -238,7 +238,9 @@ class ChatResearcher:
     def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
         """Yield the report in pieces, with marks `[n]`, the 1-based indexes in `passages`; nothing without findings."""
         headings = [part.heading for part in parts]
-        return self._chat.stream(requests.report(self._chat.texts, question, headings, list(enumerate(passages, 1))))
+        return self._chat.stream(
+            requests.by_headings(self._chat.texts, "report", question, headings, list(enumerate(passages, 1)))
+        )
 
     async def repair(self, question: str, sentences: Sequence[str], passages: Sequence[Passage]) -> list[str]:
         """Correct each of the sentences to what the passages support, with marks; empty if they support none of it."""

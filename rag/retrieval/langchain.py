@@ -71,7 +71,7 @@ class Bm25Embeddings(SparseEmbeddings):
         self.encoder = encoder
 
     def embed_documents(self, texts: list[str]) -> list[SparseVector]:
-        vectors = self.encoder.encode_passages(texts)
+        vectors = map(self.encoder.encode_passage, texts)
         return [SparseVector(indices=vector.indices, values=vector.values) for vector in vectors]
 
     def embed_query(self, text: str) -> SparseVector:

@@ -15,9 +15,8 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from importlib import import_module
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
 
 Record = TypeVar("Record")
 
-_ATOMIC: Final = (str, int, float, NoneType)
 _OPENING: Final = 300  # characters of a candidate's text, enough to recognise it
 
 
@@ -86,14 +84,6 @@ def step_note(decision: str, **detail: Any) -> dict[str, Any]:
     return {"decision": decision, **detail}
 
 
-def citations_of(state: Mapping[str, Any]) -> tuple[Citation, ...]:
-    return tuple(from_json(Citation, data) for data in state.get("citations", ()))
-
-
-def statements_of(state: Mapping[str, Any]) -> tuple[Statement, ...]:
-    return tuple(from_json(Statement, data) for data in state.get("statements", ()))
-
-
 def passage_of(data: Mapping[str, Any]) -> Passage:
     return from_json(Passage, data)
 
@@ -115,7 +105,7 @@ def to_json(answer: Answer) -> dict[str, Any]:
     scores, but no text, which is in the library. Searches are stored by `compress_searches`.
     """
     light = replace(answer, searches=(), passages=tuple(replace(passage, text="") for passage in answer.passages))
-    data: dict[str, Any] = _encode(light)
+    data = asdict(light)
     data.pop("searches")
     return data
 
@@ -132,26 +122,13 @@ def compress_searches(searches: Sequence[Retrieval]) -> bytes:
     """
     if not searches:
         return b""
-    data = [_encode(replace(one, passages=(), candidates=tuple(map(_shorten, one.candidates)))) for one in searches]
+    data = [asdict(replace(one, passages=(), candidates=tuple(map(_shorten, one.candidates)))) for one in searches]
     return zlib.compress(json.dumps(data, ensure_ascii=False, default=str).encode())
 
 
 def decompress_searches(data: bytes) -> tuple[Retrieval, ...]:
     """Return the searches from the result of `compress_searches`."""
     return tuple(from_json(Retrieval, one) for one in json.loads(zlib.decompress(data))) if data else ()
-
-
-def _encode(value: Any) -> Any:
-    """Return the same JSON as `asdict`, but without copying, since it is written immediately."""
-    if isinstance(value, _ATOMIC):
-        return value
-    if isinstance(value, tuple | list):
-        return [_encode(one) for one in value]
-    if isinstance(value, dict):
-        return {name: _encode(one) for name, one in value.items()}
-    if is_dataclass(value):
-        return {name: _encode(getattr(value, name)) for name in _hints(cast(Hashable, type(value)))}
-    return value
 
 
 def _shorten(candidate: Candidate) -> Candidate:
@@ -342,14 +319,13 @@ class PassageCache:
 
 @dataclass(frozen=True, slots=True)
 class PreparedGraph:
-    """A mode's compiled LangGraph graph, its input and its runtime context.
+    """A mode's compiled LangGraph graph, which gets the run as its context, and its input.
 
     A graph that resumes from its last checkpoint gets no input.
     """
 
     graph: Any
     graph_input: Mapping[str, Any] | None
-    context: Any = None
 
 
 class Mode(ABC):
@@ -386,39 +362,6 @@ class Mode(ABC):
     async def remember(self, run: Run) -> None:
         """Add the text of an interrupted run to its conversation."""
         return
-
-
-class GraphMode(Mode):
-    """A mode whose graph is in the module `graph_path`, imported on first use since LangGraph takes a second."""
-
-    graph_path: str
-
-    @property
-    def graph_module(self) -> Any:
-        return import_module(self.graph_path)
-
-    def warm(self, saver: Any) -> None:
-        self.graph_module.graph_of(saver)
-
-    async def prepare(self, run: Run) -> PreparedGraph:
-        module = await asyncio.to_thread(lambda: self.graph_module)
-        graph: PreparedGraph = await module.prepare(run)
-        return graph
-
-    async def finish(self, run: Run, interruption: Notice | None) -> Answer:
-        """Return the answer from the run's last state or, if it was interrupted, from its rescued state."""
-        if interruption is not None and not run.state.get("outcome"):
-            run.state = await self.graph_module.rescue(run)
-        state = run.state
-        return build_answer(
-            run,
-            state.get("outcome") or "failed",
-            interruption or notice_of(state.get("notice")),
-            state.get("text", ""),
-            citations_of(state),
-            [passage_of(data) for data in state.get("passages", ())],
-            statements_of(state),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,7 +456,12 @@ class Run:
         return next((exchange.pages for exchange in reversed(self.history) if exchange.pages), ())
 
     @property
-    def condenser(self) -> ChatReasoner | None:
+    def options(self) -> RunOptions:
+        return self.question.options
+
+    @property
+    def chat(self) -> ChatReasoner | None:
+        """Return the reasoner if it is a chat model."""
         return self.reasoner if isinstance(self.reasoner, ChatReasoner) else None
 
     @property
@@ -549,7 +497,7 @@ async def drive(run: Run) -> None:
     graph_input = await asyncio.to_thread(_resume_command, run.reply) if run.reply else prepared.graph_input
     is_saved = run.thread and prepared.graph.checkpointer is not None
     durability = {"durability": "exit"} if is_saved and not run.mode.keeps_history else {}
-    options = {"context": prepared.context, "stream_mode": ["custom", "values"], "subgraphs": True, **durability}
+    options = {"context": run, "stream_mode": ["custom", "values"], "subgraphs": True, **durability}
     run.waits, has_started = (), run.is_resumed
     async for namespace, kind, part in prepared.graph.astream(graph_input, run.config(), **options):
         path = tuple(node.partition(":")[0] for node in namespace)
@@ -633,6 +581,20 @@ async def conclude(run: Run, interruption: Notice | None) -> Answer:
     return build_answer(run, "failed", Notice("run_failed"))
 
 
+def answer_of_state(run: Run, passages: Sequence[Passage], interruption: Notice | None = None) -> Answer:
+    """Return the answer in the run's state, which was written from `passages`."""
+    state = run.state
+    return build_answer(
+        run,
+        state.get("outcome") or "failed",
+        interruption or notice_of(state.get("notice")),
+        state.get("text", ""),
+        tuple(from_json(Citation, data) for data in state.get("citations", ())),
+        passages,
+        tuple(from_json(Statement, data) for data in state.get("statements", ())),
+    )
+
+
 def build_answer(
     run: Run,
     outcome: Outcome,
@@ -642,7 +604,8 @@ def build_answer(
     passages: Sequence[Passage] = (),
     statements: tuple[Statement, ...] = (),
 ) -> Answer:
-    steps = tuple(Step(span.name, span.ms, span.attributes) for span in run.trace.find_completed("node"))
+    completed = (span for span in run.trace.spans if span.kind == "node" and span.status == "ok")
+    steps = tuple(Step(span.name, span.ms, span.attributes) for span in completed)
     return Answer(
         question=run.question.text,
         mode=run.mode.name,

@@ -269,7 +269,7 @@ def text_hash(text: str) -> str:
 
 def content_hash(text: str) -> str:
     """Return the key under which a text's vectors are reused: 32 hex digits."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return text_hash(text)[:32]
 
 
 DATE = lazy_regex(r"\d{4}-\d{2}-\d{2}", re.ASCII)

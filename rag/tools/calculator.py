@@ -21,7 +21,6 @@ from rag.errors import ToolError
 from rag.quantities.values import (
     BASES,
     NONE,
-    SCALES,
     UNITS,
     WORDS,
     Quantity,
@@ -30,6 +29,7 @@ from rag.quantities.values import (
     find_unit,
     load_currencies,
     parse_chinese,
+    parse_english,
     raise_symbol,
     simplify,
 )
@@ -41,7 +41,7 @@ NUMBER: Final = (
     rf"(?:\([^()]*\)|(?<![\d.,])(?:\d{{1,3}}(?:,\d{{3}})++(?!\d)|\d++)(?:\.\d++)?(?: ?%|[万亿])?"
     rf"|(?<![点{HAN_NUMERALS}])[{HAN_NUMERALS}]++(?:点[{HAN_NUMERALS}]++)?%?)"
 )
-_SCALES: Final = {word: SCALES[word] for word in ("hundred", "thousand", "million", "billion", "trillion")}
+_SCALES: Final = ("hundred", "thousand", "million", "billion", "trillion")
 _NUMERAL: Final = rf"(?:{'|'.join(sorted((*WORDS, *_SCALES), key=len, reverse=True))})"
 _NUMERALS: Final = lazy_regex(
     rf"(?<![\w-]){_NUMERAL}(?:(?:[ -]| and ){_NUMERAL}\b)*"
@@ -267,17 +267,9 @@ def replace_words(text: str) -> str:
 
 def _numeral(text: str, digits: str) -> str:
     """Return an English number in digits."""
-    whole = section = 0.0
-    for word in re.findall(r"[a-z]+", text.lower().removesuffix(digits.lower()).removesuffix(" point")):
-        scale = _SCALES.get(word, 0)
-        if scale == 100:
-            section = max(section, 1) * 100
-        elif scale:
-            whole, section = whole + max(section, 1) * scale, 0
-        else:
-            section += WORDS.get(word, 0)
+    whole = parse_english(text.lower().removesuffix(digits.lower()).removesuffix(" point"))
     part = "".join(f"{WORDS[word.lower()]}" for word in digits.split())
-    return f"{whole + section:.0f}{f'.{part}' if part else ''}"
+    return f"{whole:f}{f'.{part}' if part else ''}"
 
 
 _NAME: Final = (

@@ -75,7 +75,9 @@ def draw_shell() -> None:
     if app.outage():
         with head:
             st.fragment(_wait_for_database, run_every=_RETRY_SECONDS)(app, language)
-    _show_notes(language)
+    notices = session().notices
+    while notices:
+        st.toast(escape_line(say(notices.pop(0), language)))
 
 
 def _wait_for_database(app: App, language: Language) -> None:
@@ -140,13 +142,6 @@ def report_unexpected(error: Exception) -> bool:
     logger.error("A page failed", exc_info=error)
     st.error(label("app_failed", current_language()), icon=":material/error:")
     return True
-
-
-def _show_notes(language: Language) -> None:
-    """Show the pending notices as toasts."""
-    notes = session().notices
-    while notes:
-        st.toast(escape_line(say(notes.pop(0), language)))
 
 
 def _draw_sidebar(app: App, language: Language, unread: Sequence[str]) -> None:

@@ -330,8 +330,6 @@ class RateLimiter:
     """
 
     def __init__(self, limit: int = LIMIT, delay: float = DELAY) -> None:
-        if limit < 1 or delay < 0:
-            raise ValueError("limit must be at least 1, delay must not be negative")
         self.limit = limit
         self._delay = delay
         self._queues: dict[Host, _HostQueue] = {}
@@ -348,16 +346,12 @@ class RateLimiter:
         if `is_cancelled` returns True or the limiter closes first.
         """
         start = time.monotonic()
-        queue = self._get_queue(host)
-        try:
+        with self._use_queue(host) as queue:
             queue.acquire(url, lambda: self.is_closed or is_cancelled(), without_delay=is_redirect)
             try:
                 yield time.monotonic() - start
             finally:
                 queue.release()
-        finally:
-            with self._lock:
-                queue.users -= 1
 
     def slow_down(self, host: Host, delay: float) -> None:
         """Raise the delay between requests to `host` to `delay` seconds, up to MAX_DELAY."""
@@ -384,23 +378,21 @@ class RateLimiter:
 
     @contextmanager
     def _use_queue(self, host: Host) -> Iterator[_HostQueue]:
-        queue = self._get_queue(host)
+        """Yield the queue of `host`, marked as in use so that it is not evicted meanwhile."""
+        with self._lock:
+            if host not in self._queues and len(self._queues) >= _MAX_HOSTS:
+                self._queues = {
+                    key: queue
+                    for key, queue in self._queues.items()
+                    if queue.users or queue.delay > self._delay or queue.is_busy()
+                }
+            queue = self._queues.setdefault(host, _HostQueue(self.limit, self._delay))
+            queue.users += 1
         try:
             yield queue
         finally:
             with self._lock:
                 queue.users -= 1
-
-    def _get_queue(self, host: Host) -> _HostQueue:
-        """Return the queue of `host`, marked as in use so that it is not evicted meanwhile."""
-        with self._lock:
-            if host not in self._queues and len(self._queues) >= _MAX_HOSTS:
-                self._queues = {
-                    key: queue for key, queue in self._queues.items() if queue.users or queue.has_state(self._delay)
-                }
-            queue = self._queues.setdefault(host, _HostQueue(self.limit, self._delay))
-            queue.users += 1
-            return queue
 
 
 class _HostQueue:
@@ -442,10 +434,6 @@ class _HostQueue:
     def is_busy(self) -> bool:
         with self._changed:
             return bool(self._tickets) or self._open >= self._limit or self._next_start > time.monotonic()
-
-    def has_state(self, delay: float) -> bool:
-        """Return whether the queue differs from a new one with this `delay`."""
-        return self.delay > delay or self.is_busy()
 
     def wake(self) -> None:
         with self._changed:

@@ -97,11 +97,11 @@ class Fetcher:
         self.rate_limiter = rate_limiter or RateLimiter()
         self._allow = allow_list(allow)
         self._deadline = deadline
-        self._resolve = resolve
-        self._connect = connect
         self._tls: ssl.SSLContext | None = None
         self._tls_lock = threading.Lock()
-        self._connections = Connections(self._backend, self._context)
+        self._connections = Connections(
+            lambda url, budget: connections.GuardedBackend(url, budget, resolve, connect), self._context
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -152,9 +152,6 @@ class Fetcher:
             "fetched %s: %d, %d bytes in %.2f s", printable(address), fetched.status, len(fetched.body), seconds
         )
         return replace(fetched, seconds=seconds)
-
-    def _backend(self, url: CheckedUrl, budget: Budget) -> connections.GuardedBackend:
-        return connections.GuardedBackend(url, budget, self._resolve, self._connect)
 
     def _context(self) -> ssl.SSLContext:
         with self._tls_lock:

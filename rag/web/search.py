@@ -67,7 +67,7 @@ class SearXNG:
 
     def find(self, query: str, limit: int = 8) -> list[WebHit]:
         parameters = {"q": query[:_MAX_QUERY], "format": "json"}  # in the body, to keep it out of access logs
-        reply = _request(self.name, self._seconds, "POST", f"{self._address}/search", data=parameters)
+        reply = _request(self.name, self._seconds, f"{self._address}/search", data=parameters)
         return _hits(reply, limit, self.name)
 
 
@@ -84,18 +84,18 @@ class Tavily:
     def find(self, query: str, limit: int = 8) -> list[WebHit]:
         parameters = {"query": query[:_MAX_QUERY], "max_results": min(limit, MAX_HITS)}
         headers = {"authorization": f"Bearer {self._key}"}
-        reply = _request(self.name, self._seconds, "POST", f"{self._address}/search", json=parameters, headers=headers)
+        reply = _request(self.name, self._seconds, f"{self._address}/search", json=parameters, headers=headers)
         return _hits(reply, limit, self.name)
 
 
-def _request(name: str, seconds: float, method: str, address: str, **options: Any) -> Any:
+def _request(name: str, seconds: float, address: str, **options: Any) -> Any:
     """Return the service's JSON reply; `seconds` limits each network operation and the whole reply."""
     import httpx2
 
     deadline = time.monotonic() + seconds
     client = httpx2.Client(trust_env=False, follow_redirects=False, timeout=seconds, headers=_HEADERS)
     try:
-        with client, client.stream(method, address, **options) as response:
+        with client, client.stream("POST", address, **options) as response:
             _check_status(name, response.status_code)
             return json.loads(b"".join(_read_bounded(name, response, deadline)))
     except httpx2.TimeoutException as error:

@@ -168,8 +168,6 @@ def _is_tracking(name: str) -> bool:
     return name.startswith("utm_") or name in _TRACKING
 
 
-MAX_DEPTH = 3
-MAX_PAGES = 200
 MAX_LENGTH = 1024
 _MAX_SEGMENTS = 15
 _MAX_PARAMETERS = 8
@@ -200,40 +198,9 @@ class FoundPage:
     modified: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SiteScope:
-    """The pages on `start`'s host with a path below `prefix`, up to `max_depth` links from the start.
-
-    The default `prefix` is the folder of `start`. The scheme and a leading `www.` are ignored; other subdomains are
-    other sites. Callers enforce `max_pages`.
-    """
-
-    start: str
-    prefix: str = ""
-    max_depth: int = MAX_DEPTH
-    max_pages: int = MAX_PAGES
-
-    def admits(self, url: str, depth: int = 0) -> bool:
-        """Return whether `url`, found `depth` links from the start, is a page to import."""
-        return depth <= self.max_depth and self.contains(url) and not is_trap(url)
-
-    def contains(self, url: str) -> bool:
-        """Return whether `url` has the right host and path; redirects must stay within them too."""
-        parts = split_url(url_key(url))
-        site, root = _site_and_folder(self.start, self.prefix)
-        if parts.scheme not in ("http", "https") or _site(parts.netloc) != site:
-            return False
-        return parts.path == root or parts.path.startswith(root if root.endswith("/") else root + "/")
-
-    @property
-    def folder(self) -> str:
-        """The path prefix of all pages, normalised as in a page's key."""
-        return _site_and_folder(self.start, self.prefix)[1]
-
-
 def same_site(first: str, second: str) -> bool:
     """Return whether two URLs have the same host and port, ignoring `www.` and the scheme."""
-    return _site(split_url(url_key(first)).netloc) == _site(split_url(url_key(second)).netloc)
+    return site_of(split_url(url_key(first)).netloc) == site_of(split_url(url_key(second)).netloc)
 
 
 def is_page_name(url: str) -> bool:
@@ -266,14 +233,14 @@ def is_trap(url: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _site_and_folder(start: str, prefix: str) -> tuple[str, str]:
-    """Return the site and the path prefix of a scope."""
+def site_and_folder(start: str, prefix: str) -> tuple[str, str]:
+    """Return the site at `start` and the path prefix of its pages, by default the folder of `start`."""
     parts = split_url(url_key(start))
     path = split_url(url_key(f"http://x/{prefix.lstrip('/')}")).path
-    return _site(parts.netloc), path if prefix else parts.path.rpartition("/")[0] + "/"
+    return site_of(parts.netloc), path if prefix else parts.path.rpartition("/")[0] + "/"
 
 
-def _site(netloc: str) -> str:
+def site_of(netloc: str) -> str:
     """Return host and port without `www.` and default ports."""
     return netloc.rpartition("@")[2].removeprefix("www.").removesuffix(":80").removesuffix(":443")
 

@@ -13,7 +13,7 @@ import pytest
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import LIBRARIES, chunks_collections, library_id
 from rag.store.values import Audit, CommitResult, Filters, alias_hash, content_hash, sign
-from rag.types import Page
+from rag.types import Page, SparseVector
 from tests.contracts.conftest import Store
 from tests.store.support import DIMENSION, MODEL, Draft, draft
 
@@ -39,6 +39,7 @@ def test_pages_are_stored_told_and_removed(library: Library) -> None:
     drafts = [draft(f"page-{n}") for n in range(3)]
     stored = [stand.page for stand in commit(library, *drafts)]
     assert [page.chunks for page in stored] == [4, 4, 4] and all(page.added_at and page.generation for page in stored)
+    assert all(page.characters == len(page.text) and page.updated_at == page.added_at for page in stored)
     hashes = [page.url_hash for page in stored]
     assert library.stored_pages([*hashes, "0" * 32]) == {page.url_hash: bare(page) for page in stored}
     assert library.page(hashes[1]) == stored[1] and library.page("0" * 32) is None
@@ -47,24 +48,29 @@ def test_pages_are_stored_told_and_removed(library: Library) -> None:
     assert [page.added_at for page in library.pages()] == sorted((page.added_at for page in stored), reverse=True)
     assert (library.page_count(), library.chunk_count()) == (3, 12)
     with library.lock_pages(hashes[:1]):
-        assert library.remove([hashes[0], "0" * 32]) == 1
+        assert library.remove([hashes[0], hashes[0], "0" * 32]) == 1
     assert (library.page_count(), library.chunk_count(), library.page(hashes[0])) == (2, 8, None)
+    assert library.client.count(library.chunks_collection).count == 8
     assert library.clear() == 2
     assert (library.pages(), library.chunk_count(), library.versions(hashes[1])) == ([], 0, [])
+    assert library.client.count(library.chunks_collection).count == 0
 
 
 def test_a_text_takes_the_place_of_another_which_becomes_a_version(library: Library) -> None:
-    old, new = draft("a"), draft("a", version=1)
+    old, new = draft("a", chunks=6), draft("a", version=1)
     (first,) = commit(library, old)
     assert library.is_current(first.page, old.page.text, "by hand")
     assert not library.is_current(first.page, new.page.text, "by hand")
     assert not library.is_current(first.page, old.page.text, "by another")
     (second,) = commit(library, new)
     assert first.written and second.written and first.page.generation != second.page.generation
+    assert second.page.added_at == first.page.added_at < second.page.updated_at
     key = new.page.url_hash
     assert [one.text for one in library.versions(key)] == [old.page.text, new.page.text]
     assert [one.text for one in library.chunks(key)] == [one.text for one in new.chunks]
-    assert library.chunk_count() == 4
+    assert library.chunk_count() == library.client.count(library.chunks_collection).count == 4
+    hits = library.search(dense=old.dense[0], sparse=old.sparse[0], limit=10, prefetch=10)
+    assert {hit.passage.text for hit in hits} <= {chunk.text for chunk in new.chunks}
     library.sweep()
     assert library.audit(deep=True) == Audit()
 
@@ -77,6 +83,7 @@ def test_pages_are_found_by_their_other_addresses_and_by_their_text(library: Lib
     found = library.resolve([alias, other.page.url_hash, "0" * 32])
     assert {one: page.url_hash for one, page in found.items()} == {alias: key, other.page.url_hash: other.page.url_hash}
     assert library.find_known([alias, other.page.url_hash, "0" * 32]) == found.keys()
+    assert library.stored_pages([alias]) == library.resolve([]) == {} and library.find_known([]) == set()
     assert (page := library.page(alias)) and page.url_hash == key
     assert [page.url_hash for page in library.pages_with_text(given.page.text_hash)] == [key]
     assert library.pages_with_texts([given.page.text_hash, other.page.text_hash]) == sorted(
@@ -91,15 +98,17 @@ def test_pages_are_found_by_their_other_addresses_and_by_their_text(library: Lib
 
 def test_what_is_left_out_is_kept_and_not_found(library: Library) -> None:
     kept, aside = draft("a"), draft("b")
-    commit(library, kept, aside)
+    _, stored = commit(library, kept, aside)
     key = aside.page.url_hash
-    library.set_excluded([key], True)
+    library.set_excluded([key, "0" * 32], True)
     library.sweep()
     found = library.search(dense=aside.dense[0], sparse=aside.sparse[0], limit=10, prefetch=20)
     assert {hit.passage.url_hash for hit in found} == {kept.page.url_hash}
+    assert (library.page(key), len(library.chunks(key))) == (stored.page, 4)
     library.update_record(replace(library.stored_pages([key])[key], status="gone", failures=3))
     assert (library.stored_pages([key])[key].status, library.excluded_pages()) == ("gone", {key})
     library.set_excluded([key], False)
+    assert library.excluded_pages() == set()
     found = library.search(dense=aside.dense[0], sparse=aside.sparse[0], limit=1, prefetch=20)
     assert [hit.passage.url_hash for hit in found] == [key]
 
@@ -118,17 +127,26 @@ def test_nearly_the_same_text_is_found(library: Library) -> None:
 
 
 def test_chunks_come_in_order_with_the_vectors_they_were_given(library: Library) -> None:
-    given = replace(draft("a"), dense_ok=[True, True, False, True])
-    commit(library, given)
+    plain = draft("a", chunks=13)
+    given = replace(plain, sparse=[*plain.sparse[:12], SparseVector([], [])])
+    given.dense[2], given.dense_ok[2] = np.nan, False
+    hashes = [content_hash(f"Title\n{chunk.text}") for chunk in given.chunks]
+    library.commit_all([library.draft(given.page, replace(given.new, hashes=hashes))])
     chunks = library.chunks(given.page.url_hash)
+    assert [one.text for one in chunks] == [given.page.text[one.start : one.end] for one in chunks]
     assert [one.text for one in chunks] == [one.text for one in given.chunks]
+    assert {(one.url, one.title, one.site, one.language, one.section) for one in chunks} == {
+        (given.page.url, given.page.title, given.page.site, "en", ("Heading",))
+    }
     assert library.passages([chunks[2].id, "6f1f6f0e-55a3-5c0b-9f8a-2d1c3f0a7b11", chunks[0].id]) == [
         chunks[2],
         chunks[0],
     ]
+    assert len(library.search(dense=given.dense[0], sparse=None, limit=20, prefetch=20)) == 12
     vectors = library.reusable_vectors(given.page.url_hash)
-    for row, chunk in enumerate(given.chunks):
-        dense, sparse = vectors[content_hash(chunk.text)]
+    assert vectors.keys() == {*hashes} and library.reusable_vectors("0" * 32) == {}
+    for row, key in enumerate(hashes):
+        dense, sparse = vectors[key]
         assert sparse.indices == given.sparse[row].indices
         assert sparse.values == pytest.approx(given.sparse[row].values)
         assert (dense is None) if row == 2 else (dense is not None and np.allclose(dense, given.dense[row], atol=1e-6))
@@ -142,7 +160,9 @@ def test_a_search_ranks_fuses_and_is_confined(library: Library) -> None:
     assert hits[0].passage.text == wanted.chunks[1].text
     assert hits[0].passage.ranks == {"dense": 1, "sparse": 1, "fused": 1}
     assert hits[0].vector is not None and np.allclose(hits[0].vector, wanted.dense[1], atol=1e-6)
-    by_vector = library.search(dense=wanted.dense[1], sparse=None, **depth)
+    by_vector = library.search(dense=wanted.dense[1], sparse=None, limit=5, prefetch=3)
+    assert set(by_vector[0].passage.ranks) == {"dense", "fused"}
+    assert by_vector[0].passage.score == pytest.approx(1.0, abs=1e-3)
     nearest = sorted(
         ((-float(row @ wanted.dense[1]), n, at) for n, one in enumerate(drafts) for at, row in enumerate(one.dense))
     )

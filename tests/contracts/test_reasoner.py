@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from typing import TypeVar
 
 import pytest
 
 from rag.checking.citations import check
-from rag.config import load_settings
 from rag.graphs.answer import read_decision, retrieve_tool
-from rag.graphs.modes import MODES
-from rag.models.chat import build_chat_model
 from rag.reasoning import RESET, Reasoner
-from rag.reasoning.chat import ChatReasoner
 from rag.runs.runs import Runs
 from rag.text import terms
 from rag.types import Passage, RunMode
 from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, ask, passage
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
+from tests.support.conversing import chat_reasoner
 from tests.support.quoting import make_quoter
 
 T = TypeVar("T")
@@ -34,25 +31,13 @@ UNANSWERABLE = ["Who painted the ceiling of the Sistine Chapel?", "量子计算�
 PASSAGES = [passage(1, VOLCANO), passage(2, BRIDGE), passage(3, TEA)]
 
 
-def _even_weights(terms: Sequence[int]) -> Mapping[int, float]:
-    return dict.fromkeys(terms, 1.0)
-
-
 @pytest.fixture(params=["extractive", "chat"])
 def reasoner(request: pytest.FixtureRequest) -> Iterator[Reasoner]:
     if request.param == "extractive":
         yield make_quoter()
         return
     with ChatServer(rules) as server:
-        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
-        yield ChatReasoner(build_chat_model(settings))
-
-
-@pytest.fixture
-def runs() -> Iterator[Runs]:
-    all_runs = Runs(MODES)
-    yield all_runs
-    all_runs.close()
+        yield chat_reasoner(server.base_url)
 
 
 def _read(reasoner: Reasoner, question: str, passages: Sequence[Passage]) -> list[str]:
@@ -146,9 +131,9 @@ def test_a_whole_run(reasoner: Reasoner, runs: Runs, mode: RunMode, question: st
 @pytest.mark.parametrize("mode", ["fast", "deep"])
 def test_a_whole_run_without_an_answer(reasoner: Reasoner, runs: Runs, mode: RunMode) -> None:
     question = UNANSWERABLE[0]
-    answer, _ = ask(runs, reasoner, FakeRetriever(default=PASSAGES), question=question, mode=mode)
-    assert answer.outcome == "not_in_pages"
-    assert answer.passages
+    answer, events = ask(runs, reasoner, FakeRetriever(default=PASSAGES), question=question, mode=mode)
+    assert (answer.outcome, answer.text) == ("not_in_pages", "")
+    assert answer.passages and not any(event.kind == "token" for event in events)
 
 
 def test_one_reasoner_serves_many_at_once(reasoner: Reasoner) -> None:

@@ -74,7 +74,7 @@ class Stepwise(Mode):
         builder: Any = StateGraph(State, context_schema=Run)
         builder.add_sequence([(node.__name__, node) for node in self.nodes])
         builder.add_edge(START, self.nodes[0].__name__)
-        return PreparedGraph(builder.compile(run.checkpointer()), {"question": run.question.text}, run)
+        return PreparedGraph(builder.compile(run.checkpointer()), {"question": run.question.text})
 
     async def finish(self, run: Run, interruption: Notice | None) -> Answer:
         return build_answer(run, "failed" if interruption else "answered", interruption, run.state.get("text", ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
 
@@ -14,11 +15,11 @@ from rag.ingest.sources import Source, file_sources, path_sources
 from tests.support.hostile import HOSTILE, make_zip
 
 
-def codes(sources: list[Source]) -> list[str]:
+def codes(sources: Iterable[Source]) -> list[str]:
     return [source.broken.code if source.broken else "" for source in sources]
 
 
-def outcomes(sources: list[Source]) -> dict[str, str | bytes]:
+def outcomes(sources: Iterable[Source]) -> dict[str, str | bytes]:
     return {source.name: source.broken.code if source.broken else source.data or b"" for source in sources}
 
 
@@ -31,7 +32,7 @@ def test_the_files_of_an_archive() -> None:
         "guide/picture.png": b"x",
         "rows.jsonl": b'{"url": "https://example.com/r", "text": "R"}',
     }
-    sources = file_sources("docs.zip", make_zip(entries))
+    sources = [*file_sources("docs.zip", make_zip(entries))]
     assert [(source.name, source.url, source.data) for source in sources[:2]] == [
         ("docs.zip/guide/a.md", "file:///docs.zip/guide/a.md", b"# A"),
         ("docs.zip/guide/b.txt", "file:///docs.zip/guide/b.txt", b"B"),
@@ -90,7 +91,7 @@ def test_bombs(case: str, scale: float, code: str) -> None:
 def test_all_files_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "_SPARE_BYTES", 2_000_000)
     name, data = HOSTILE["zip: 60 x 5 MB at 100 to 1"](0.1)
-    sources = file_sources(name, data)
+    sources = [*file_sources(name, data)]
     assert sum(len(source.data or b"") for source in sources) <= total_limit(len(data))
     assert {source.broken.code for source in sources if source.broken} == {"archive_over_budget"}
 
@@ -126,8 +127,7 @@ def test_a_file_by_its_path_is_the_same_source_as_in_its_folder(tmp_path: Path) 
 
 def test_large_files_are_refused_by_kind() -> None:
     assert outcomes(file_sources("a.txt", b"x" * 5_000_001)) == {"a.txt": "file_too_large"}
-    assert outcomes(file_sources("a.pdf", b"%PDF-" + b"x" * 5_000_001)).keys() == {"a.pdf"}
-    assert file_sources("a.pdf", b"%PDF-" + b"x" * 5_000_001)[0].broken is None
+    assert codes(file_sources("a.pdf", b"%PDF-" + b"x" * 5_000_001)) == [""]
 
 
 @pytest.mark.parametrize(
@@ -154,4 +154,4 @@ def test_damage_of_any_kind_is_told() -> None:
         for value in (0, 0x7F, 0xFF):
             data = bytearray(whole)
             data[place] = value
-            assert file_sources("x.zip", bytes(data))
+            assert [*file_sources("x.zip", bytes(data))]

@@ -14,7 +14,6 @@ import pytest
 from numpy.typing import NDArray
 
 from rag.errors import ModelError
-from rag.ingest.batch import ingest_all
 from rag.ingest.pipeline import ChunkEncoder, Ingestor
 from rag.ingest.sources import LoadedPage, Source, web_source
 from rag.models.embedding import SparseEncoder
@@ -57,9 +56,6 @@ def encode(encoder: ChunkEncoder, *texts: str, reusable: Any = None) -> NewChunk
 def record(number: int, text: str = TEXT * 4) -> Source:
     url = f"https://one.example/{number}"
     return Source(url, url, "import", record={"url": url, "title": f"Page {number}", "text": f"{text}{number}."})
-
-
-def quiet(stage: object) -> None: ...
 
 
 def test_pages_that_are_ready_together_are_encoded_together() -> None:
@@ -107,7 +103,7 @@ def test_what_is_known_or_cannot_be_read_is_not_encoded() -> None:
 
 
 def test_settling_a_prepared_page_encodes_nothing(ingestor: Ingestor, model: HashedModel) -> None:
-    read = ingestor.prepare(ingestor.read(record(1), quiet), quiet)
+    read = ingestor.prepare(ingestor.read(record(1)))
     encoded = len(model.encoded)
     stages: list[str] = []
     row = store_page(ingestor, read, stages.append)
@@ -116,18 +112,18 @@ def test_settling_a_prepared_page_encodes_nothing(ingestor: Ingestor, model: Has
 
 
 def test_what_was_prepared_for_another_title_is_made_anew(ingestor: Ingestor, model: HashedModel) -> None:
-    read = ingestor.prepare(ingestor.read(record(1), quiet), quiet)
+    read = ingestor.prepare(ingestor.read(record(1)))
     renamed = replace(read, page=replace(read.page, title="Another title"))
-    assert store_page(ingestor, renamed, quiet).status == "added"
+    assert store_page(ingestor, renamed).status == "added"
     assert any(text.startswith("Another title") for text in model.encoded)
 
 
 @pytest.mark.parametrize("decision", ["", "skip"])
 def test_what_would_not_be_stored_is_not_prepared(ingestor: Ingestor, model: HashedModel, decision: Any) -> None:
     if not decision:
-        store_page(ingestor, ingestor.read(record(1), quiet), quiet)
+        store_page(ingestor, ingestor.read(record(1)))
     model.encoded.clear()
-    read: LoadedPage = ingestor.prepare(ingestor.read(record(1), quiet), quiet, decision=decision)
+    read: LoadedPage = ingestor.prepare(ingestor.read(record(1)), decision=decision)
     assert read.prepared is None
     assert model.encoded == []
 
@@ -135,29 +131,10 @@ def test_what_would_not_be_stored_is_not_prepared(ingestor: Ingestor, model: Has
 def test_a_duplicate_is_not_encoded(ingestor: Ingestor, model: HashedModel, page_server: PageServer) -> None:
     body = f"<html><body><article><h1>Bridge</h1><p>{TEXT * 8}</p></article></body></html>"
     one, other = (page_server.add(path, body) for path in ("/one", "/other"))
-    store_page(ingestor, ingestor.read(web_source(one), quiet), quiet)
+    store_page(ingestor, ingestor.read(web_source(one)))
     model.encoded.clear()
-    read = ingestor.read(web_source(other), quiet)
-    assert ingestor.prepare(read, quiet).prepared is None
-    kept = ingestor.prepare(read, quiet, decision="keep_both")
+    read = ingestor.read(web_source(other))
+    assert ingestor.prepare(read).prepared is None
+    kept = ingestor.prepare(read, decision="keep_both")
     assert kept.prepared is not None
-    assert store_page(ingestor, kept, quiet, decision="keep_both").status == "added"
-
-
-def test_twins_in_one_batch_are_stored_once(ingestor: Ingestor, page_server: PageServer) -> None:
-    body = f"<html><body><article><h1>Bridge</h1><p>{TEXT * 8}</p></article></body></html>"
-    urls = [page_server.add(f"/twin/{number}", body) for number in range(4)]
-    rows = [row.status for _, row in ingest_all(ingestor, [web_source(url) for url in urls])]
-    assert sorted(rows) == ["added", "duplicate", "duplicate", "duplicate"]
-    assert ingestor.library.page_count() == 1
-
-
-def test_a_batch_stores_what_each_page_alone_would(ingestor: Ingestor) -> None:
-    rows = dict(ingest_all(ingestor, [record(number, TEXT * (1 + number)) for number in range(40)]))
-    assert {row.status for row in rows.values()} == {"added"}
-    for number in (0, 17, 39):
-        stored = ingestor.library.page(rows[number].url_hash)
-        assert stored is not None and stored.text == f"{TEXT * (1 + number)}{number}."
-        chunks = ingestor.library.chunks(rows[number].url_hash)
-        assert len(chunks) == rows[number].chunks
-        assert all(chunk.text in stored.text for chunk in chunks)
+    assert store_page(ingestor, kept, decision="keep_both").status == "added"

@@ -1,8 +1,10 @@
-"""From sources to a stored library: added, unchanged, updated, and refused pages."""
+"""From sources to a stored library, many at once: added, unchanged, updated, and refused pages."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source, file_sources, path_sources, record_sources, unique_sources, web_source
 from rag.types import IngestResult
 from tests.support.hashed_model import HashedModel
-from tests.support.page_server import PageServer
+from tests.support.page_server import PageServer, Reply, generated_page
 from tests.support.pdf_files import PICTURE, lines, make_pdf
 
 PARAGRAPH = "The harbour bridge was opened in 1932 and carries eight lanes of traffic over the bay. "
@@ -54,11 +56,47 @@ def test_pages_of_a_file_that_cannot_be_read_are_named(ingestor: Ingestor) -> No
     assert "3 pages not read (2-3, 5)" in row.message
 
 
-def test_given_twice_it_is_taken_once(ingestor: Ingestor, page_server: PageServer) -> None:
-    url = page_server.add("/bridge", html("Bridge"))
-    rows = run(ingestor, web_source(url), web_source(url + "#top"))
-    assert [row.status for row in rows] == ["added", "duplicate"]
-    assert page_server.count("/bridge") == 1
+def test_each_source_has_one_row(ingestor: Ingestor, page_server: PageServer) -> None:
+    urls = [page_server.url(f"/page/{number}") for number in range(6)]
+    urls += [urls[0] + "#again", page_server.url("/missing"), "http://10.0.0.1/"]
+    rows = run(ingestor, *map(web_source, urls))
+    assert [row.status for row in rows] == ["added"] * 6 + ["duplicate", "failed", "failed"]
+    assert page_server.count("/page/0") == 1
+
+
+def test_what_may_pass_is_tried_again(
+    ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag.ingest.sources._DELAYS", (0.01, 0.02))
+    answers = iter([500, 429])
+    url = page_server.add_reply("/shaky", lambda: Reply(generated_page(3).encode(), status=next(answers, 200)))
+    (row,) = run(ingestor, web_source(url))
+    assert (row.status, page_server.count("/shaky")) == ("added", 3)
+
+
+def test_a_fault_of_ours_costs_one_source(
+    ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    read = ingestor.read
+
+    def faulty(source: Source, *rest: Any, **more: Any) -> Any:
+        if source.url.endswith("/1"):
+            raise RuntimeError("boom")
+        return read(source, *rest, **more)
+
+    monkeypatch.setattr(ingestor, "read", faulty)
+    rows = run(ingestor, *(web_source(page_server.url(f"/page/{number}")) for number in range(3)))
+    assert [row.reason for row in rows] == ["page_added", "unexpected", "page_added"]
+    assert "Could not import" in caplog.text and "boom" in caplog.text
+
+
+def test_a_row_of_text_has_a_language_or_what_its_words_say(ingestor: Ingestor) -> None:
+    languages = {"de-AT": "de", "pt_BR": "pt", "x" * 900: "en", "\x1b[2J": "en", "<b>": "en"}
+    text = "The lighthouse was built in 1910 and it is white."
+    rows = [{"url": f"https://a.example/{n}", "lang": tag, "text": text} for n, tag in enumerate(languages)]
+    run(ingestor, *record_sources(map(json.dumps, rows), "rows"))
+    found = {page.url: page.language for page in ingestor.library.pages()}
+    assert found == {f"https://a.example/{n}": language for n, language in enumerate(languages.values())}
 
 
 def test_a_forced_import_encodes_only_changes(ingestor: Ingestor, page_server: PageServer, model: HashedModel) -> None:
@@ -140,13 +178,6 @@ class TestUploadsOfOneName:
             assert run(ingestor, *path_sources(str(file)))[0].reason == reason
 
 
-def test_a_failure_does_not_block_the_next_try(ingestor: Ingestor, page_server: PageServer) -> None:
-    url = page_server.url("/later")
-    assert run(ingestor, web_source(url))[0].status == "failed"
-    page_server.add("/later", html("Later"))
-    assert run(ingestor, web_source(url))[0].status == "added"
-
-
 def test_an_imported_text_is_stored_unchanged(ingestor: Ingestor) -> None:
     text = "  One line.\r\n\n\n二\u200b行。\t"
     (row,) = run(
@@ -172,35 +203,20 @@ def test_a_broken_line_is_reported_and_the_rest_goes_in(ingestor: Ingestor) -> N
     assert "pages.jsonl, line 2" in rows[1].message
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "text"),
-    [
-        ("a.md", b"# Title\n\nSome *text* with a [link](https://x.example/).", "link"),
-        ("b.txt", ("我们的仓库在每个月的最后一天盘点，结果写进报告。" * 3).encode("gb18030"), "我们的仓库在每个月"),
-        ("c.html", b"<title>T</title><p>Paragraph of the page.</p>", "Paragraph of the page."),
-    ],
-)
-def test_files_take_the_same_way(ingestor: Ingestor, tmp_path: Path, name: str, content: bytes, text: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    (row,) = run(ingestor, *path_sources(str(path)))
-    assert row.status == "added"
-    page = ingestor.library.page(row.url_hash)
-    assert page is not None
-    assert text in page.text
-    assert page.url == path.as_uri()
-
-
-def test_a_missing_file_says_so(ingestor: Ingestor, tmp_path: Path) -> None:
-    (row,) = run(ingestor, *path_sources(str(tmp_path / "none.md")))
-    assert (row.status, row.reason) == ("failed", "file_unreadable")
-
-
-def test_chinese_chunks_have_no_dense_vector(ingestor: Ingestor, model: HashedModel) -> None:
-    record = {"url": "https://zh.example/", "title": "茶", "text": "龙井茶产于杭州。清明前采摘的称为明前茶。"}
-    (row,) = run(ingestor, Source("zh", "https://zh.example/", "import", record=record))
-    assert row.status == "added"
-    assert model.encoded == []
+def test_files_take_the_same_way(ingestor: Ingestor, tmp_path: Path) -> None:
+    files = {
+        "a.md": (b"# Title\n\nSome *text* with a [link](https://x.example/).", "link"),
+        "b.txt": (("我们的仓库在每个月的最后一天盘点，结果写进报告。" * 3).encode("gb18030"), "我们的仓库在每个月"),
+        "c.html": (b"<title>T</title><p>Paragraph of the page.</p>", "Paragraph of the page."),
+    }
+    for name, (content, _) in files.items():
+        (tmp_path / name).write_bytes(content)
+    paths = [tmp_path / name for name in (*files, "none.md")]
+    *rows, missing = run(ingestor, *(source for path in paths for source in path_sources(str(path))))
+    for row, path, (_, text) in zip(rows, paths, files.values(), strict=False):
+        page = ingestor.library.page(row.url_hash)
+        assert page is not None and (page.url, text in page.text) == (path.as_uri(), True)
+    assert (missing.status, missing.reason) == ("failed", "file_unreadable")
 
 
 def test_a_page_of_too_many_chunks_is_refused(

@@ -41,9 +41,9 @@ def test_groups_take_turns() -> None:
 def test_what_is_read_comes_out_with_its_place(ahead: ReadAhead[str]) -> None:
     for number in range(4):
         ahead.begin("g", number, "", lambda number=number: f"text {number}")  # type: ignore[misc]
-    taken = [ahead.take(60) for _ in range(4)]
-    assert sorted((one.position, one.result()) for one in taken if one) == [(n, f"text {n}") for n in range(4)]
-    assert ahead.take(0.01) is None
+    taken = [one for _ in range(4) for one in ahead.take(1, 60)]
+    assert sorted((one.position, one.result()) for one in taken) == [(n, f"text {n}") for n in range(4)]
+    assert ahead.take(1, 0.01) == []
 
 
 def test_an_error_comes_out_where_it_is_taken(ahead: ReadAhead[str]) -> None:
@@ -51,8 +51,7 @@ def test_an_error_comes_out_where_it_is_taken(ahead: ReadAhead[str]) -> None:
         raise KeyError("x")
 
     ahead.begin("g", 0, "", fails)
-    taken = ahead.take(60)
-    assert taken is not None
+    (taken,) = ahead.take(9, 60)
     with pytest.raises(KeyError):
         taken.result()
 
@@ -71,10 +70,9 @@ def test_room_is_bounded_by_number_host_and_bytes(ahead: ReadAhead[str], gate: t
         ahead.begin("g", 2 + number, "b.example", waits)
     assert not ahead.has_capacity()
     gate.set()
-    assert ahead.take(60) is not None
-    assert ahead.take(60) is not None
-    while (one := ahead.take(2.0)) is not None:
-        assert one.value
+    assert len(ahead.take(1, 60)) == len(ahead.take(1, 60)) == 1
+    while taken := ahead.take(9, 2.0):
+        assert all(one.value for one in taken)
     assert ahead.has_capacity("a.example")
 
 
@@ -83,7 +81,7 @@ def test_what_is_ready_and_large_leaves_no_room(ahead: ReadAhead[str]) -> None:
     ahead.begin("g", 1, "", lambda: "")
     while ahead.has_capacity():
         threading.Event().wait(0.01)
-    assert [ahead.take(60), ahead.take(60)].count(None) == 0
+    assert len(ahead.take(9, 60)) == 2
     assert ahead.has_capacity()
 
 
@@ -97,15 +95,15 @@ def test_a_dropped_group_comes_out_no_more(ahead: ReadAhead[str], gate: threadin
     dropped = ahead.drop("g")
     assert len(dropped) >= 2  # two readers may have started
     gate.set()
-    rest = [ahead.take(2.0) for _ in range(5 - len(dropped))]
-    assert {one.position for one in rest if one} == set(range(4)) - set(dropped)
+    rest = [one for _ in range(5 - len(dropped)) for one in ahead.take(1, 2.0)]
+    assert {one.position for one in rest} == set(range(4)) - set(dropped)
 
 
 def test_waking_and_closing_end_the_wait(ahead: ReadAhead[str]) -> None:
     ahead.wake()
-    assert ahead.take(60) is None
+    assert ahead.take(1, 60) == []
     threading.Timer(0.05, ahead.close).start()
-    assert ahead.take(60) is None
+    assert ahead.take(1, 60) == []
 
 
 def http_error(status: int, **more: Any) -> FetchError:

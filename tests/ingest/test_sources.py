@@ -6,6 +6,7 @@ import json
 import os
 import tracemalloc
 import unicodedata
+from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
 
@@ -18,13 +19,11 @@ from rag.ingest.sources import (
     path_sources,
     record_lines,
     record_sources,
-    sources_in,
     text_lines,
     unique_sources,
 )
 from rag.text import strip_controls
 
-URL = "https://example.com/a"
 URL = "https://example.com/a"
 SMALL = RecordBounds(size=1000, records=5)
 
@@ -33,7 +32,7 @@ def records(*texts: str) -> list[Source]:
     return list(record_sources([json.dumps({"url": URL, "text": text}) for text in texts], "rows"))
 
 
-def codes(sources: list[Source]) -> list[str]:
+def codes(sources: Iterable[Source]) -> list[str]:
     return [source.broken.code if source.broken else "" for source in sources]
 
 
@@ -110,7 +109,7 @@ def rows(*records: object) -> list[Source]:
 def test_a_row_ends_at_a_line_end_only(mark: str) -> None:
     row = json.dumps({"url": URL, "text": f"One{mark}two."}, ensure_ascii=False)
     data = f"{row}\r\n{row}\n\n{row}".encode()
-    for sources in (file_sources("rows.jsonl", data), list(record_sources(text_lines(data.decode()), "rows"))):
+    for sources in (file_sources("rows.jsonl", data), record_sources(text_lines(data.decode()), "rows")):
         assert [source.record["text"] for source in sources] == [f"One{mark}two."] * 3
 
 
@@ -205,7 +204,7 @@ class TestBounds:
         """The rest is not read, and rows are generated one at a time."""
         data = b"[]\n" * 1_000_000
         tracemalloc.start()
-        count = sum(1 for _ in sources_in("rows.jsonl", data, bounds=SMALL))
+        count = sum(1 for _ in file_sources("rows.jsonl", data, bounds=SMALL))
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert count == SMALL.records + 1

@@ -1,41 +1,40 @@
-"""The chat model with a real server: requests, retries, and the code of each failure."""
+"""The chat model with a real server: requests, retries, odd streams, and the code of each failure."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from rag.config import Settings, load_settings
+from rag.config import load_settings
 from rag.errors import ModelError
+from rag.graphs.answer import retrieve_tool
 from rag.locales import say
-from rag.models import chat, openai_chat
+from rag.models import chat
 from rag.models.chat import build_chat_model, check_chat_model
 from rag.models.servers import failure_types, model_error
 from tests.support.chat_server import Call, ChatServer, Reply
 
 
 @pytest.fixture(autouse=True)
-def fast_and_forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Shorten waits, and forget what was learned about servers of other tests."""
-    monkeypatch.setattr(openai_chat, "_PAUSES", (0.01, 0.01))
-    monkeypatch.setattr(openai_chat, "_refused_fields", {})
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
         monkeypatch.delenv(name, raising=False)
-    yield
 
 
 TOO_LONG = "chat_too_long"
-
-
-def settings(model: str = "test", base_url: str = "", **more: Any) -> Settings:
-    return load_settings(env_file=None, llm_model=model, llm_base_url=base_url, **more)
+TEXT = "The lamp 灯塔 burns."
 
 
 async def streamed(model: Any) -> list[Any]:
     return [chunk async for chunk in model.astream("hi")]
+
+
+def read(server: ChatServer) -> Any:
+    """Return all pieces of one stream, merged."""
+    first, *more = asyncio.run(streamed(server.model()))
+    return sum(more, first)
 
 
 def failed(model: Any, *, stream: bool) -> ModelError:
@@ -47,32 +46,33 @@ def failed(model: Any, *, stream: bool) -> ModelError:
     raise AssertionError("it did not fail")
 
 
-@pytest.mark.parametrize("name", ["qwen3:8b", "Qwen/Qwen3-32B", "deepseek-chat", "anthropic:claude"])
-def test_with_an_address_the_whole_name_is_the_models(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        *((name, name) for name in ("qwen3:8b", "Qwen/Qwen3-32B", "deepseek-chat", "anthropic:claude")),
+        ("openai:qwen3:8b", "qwen3:8b"),
+    ],
+)
+def test_with_an_address_the_whole_name_is_the_models(name: str, sent: str) -> None:
     with ChatServer(["ready"]) as server:
-        asyncio.run(build_chat_model(settings(name, server.base_url)).ainvoke("hi"))
-        assert server.requests[0].body["model"] == name
+        asyncio.run(server.model(name).ainvoke("hi"))
+        assert server.requests[0].body["model"] == sent
         assert server.requests[0].body["temperature"] == 0.0
-
-
-def test_a_leading_openai_is_no_part_of_the_name() -> None:
-    with ChatServer(["ready"]) as server:
-        asyncio.run(build_chat_model(settings("openai:qwen3:8b", server.base_url)).ainvoke("hi"))
-        assert server.requests[0].body["model"] == "qwen3:8b"
 
 
 def test_the_address_may_be_the_whole_path() -> None:
     with ChatServer(["ready"]) as server:
-        asyncio.run(build_chat_model(settings("m", f"{server.base_url}/chat/completions")).ainvoke("hi"))
+        settings = load_settings(None, llm_model="m", llm_base_url=f"{server.base_url}/chat/completions")
+        asyncio.run(build_chat_model(settings).ainvoke("hi"))
         assert server.requests[0].path == "/v1/chat/completions"
 
 
 def test_keys_given_set_and_missing() -> None:
     with ChatServer(["ready"] * 3) as server:
-        local = settings("m", server.base_url)
-        asyncio.run(build_chat_model(local).ainvoke("hi"))
-        asyncio.run(build_chat_model(settings("m", server.base_url, llm_api_key="set")).ainvoke("hi"))
-        asyncio.run(build_chat_model(settings("m", server.base_url, llm_api_key="set"), api_key="given").ainvoke("hi"))
+        asyncio.run(server.model().ainvoke("hi"))
+        asyncio.run(server.model(llm_api_key="set").ainvoke("hi"))
+        settings = load_settings(None, llm_model="m", llm_base_url=server.base_url, llm_api_key="set")
+        asyncio.run(build_chat_model(settings, api_key="given").ainvoke("hi"))
         sent = [request.headers["authorization"] for request in server.requests]
     assert sent == ["Bearer not-needed", "Bearer set", "Bearer given"]
 
@@ -89,21 +89,14 @@ def test_keys_given_set_and_missing() -> None:
 )
 def test_settings_that_name_no_usable_model(name: str, code: str) -> None:
     with pytest.raises(ModelError) as caught:
-        build_chat_model(settings(name))
+        build_chat_model(load_settings(None, llm_model=name, llm_base_url=""))
     assert caught.value.code == code
 
 
-def test_a_stream_brings_words_and_usage() -> None:
-    with ChatServer(["The lamp 灯塔 burns."]) as server:
-        chunks = asyncio.run(streamed(build_chat_model(settings("m", server.base_url))))
-    assert "".join(chunk.text for chunk in chunks) == "The lamp 灯塔 burns."
-    assert sum(bool(chunk.text) for chunk in chunks) > 3
-    assert sum(chunk.usage_metadata["output_tokens"] for chunk in chunks if chunk.usage_metadata) > 0
-
-
-def test_usage_that_is_refused_is_left_out_from_then_on() -> None:
-    with ChatServer(["one", "two"], refuse=["stream_options"]) as server:
-        model = build_chat_model(settings("m", server.base_url))
+@pytest.mark.parametrize("refused", ["stream_options", "temperature"])
+def test_a_field_that_is_refused_is_left_out_from_then_on(refused: Any) -> None:
+    with ChatServer(["one", "two"], refuse=[refused]) as server:
+        model = server.model()
 
         async def twice() -> list[str]:
             return ["".join(chunk.text for chunk in await streamed(model)) for _ in range(2)]
@@ -112,20 +105,9 @@ def test_usage_that_is_refused_is_left_out_from_then_on() -> None:
         assert len(server.requests) == 3
 
 
-def test_a_temperature_that_is_refused_is_left_out_from_then_on() -> None:
-    with ChatServer(["one", "two"], refuse=["temperature"]) as server:
-        model = build_chat_model(settings("m", server.base_url))
-
-        async def twice() -> list[str]:
-            return [(await model.ainvoke("hi")).text for _ in range(2)]
-
-        assert asyncio.run(twice()) == ["one", "two"]
-        assert len(server.requests) == 3
-
-
 def test_what_did_not_help_is_not_left_out_for_good() -> None:
     with ChatServer([Reply("no", status=400), Reply("no", status=400), "fine"]) as server:
-        model = build_chat_model(settings("m", server.base_url))
+        model = server.model()
 
         async def twice() -> None:
             with pytest.raises(failure_types()):
@@ -136,26 +118,52 @@ def test_what_did_not_help_is_not_left_out_for_good() -> None:
         assert "stream_options" in server.requests[-1].body
 
 
-def test_tool_calls_arrive_whole_and_streamed() -> None:
-    call = Reply(tool_calls=[Call("retrieve", {"query": "灯塔 lighthouse"})])
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (Reply(TEXT), "stop"),
+        (Reply(TEXT, finish="length"), "length"),
+        (Reply(TEXT, oddity="no_reason"), "stop"),
+        (Reply(TEXT, oddity="empty_reason"), "stop"),
+        (Reply(TEXT, oddity="no_reason_no_done"), ""),  # it may have been cut off
+        (Reply(TEXT, oddity="whole"), "stop"),
+        (Reply(TEXT, oddity="whole", finish="length"), "length"),
+        (Reply(TEXT, oddity="message"), "stop"),
+        (Reply(TEXT, oddity="message", finish="length"), "length"),
+    ],
+)
+def test_the_text_of_a_stream_and_why_it_ended(reply: Reply, reason: str) -> None:
+    with ChatServer([reply]) as server:
+        whole = read(server)
+        assert (whole.text, whole.response_metadata.get("finish_reason", "")) == (TEXT, reason)
+        assert len(server.requests) == 1
+    if reply.oddity in ("", "whole"):
+        assert whole.usage_metadata["output_tokens"] > 0
+
+
+@pytest.mark.parametrize("oddity", ["", "whole", "message"])
+def test_tool_calls_are_read_alike(oddity: Any) -> None:
+    call = Reply(tool_calls=[Call("retrieve", {"query": "灯塔 lighthouse"})], oddity=oddity)
     with ChatServer([call, call]) as server:
-        model = build_chat_model(settings("m", server.base_url))
-        whole = asyncio.run(model.ainvoke("hi"))
-        pieces = asyncio.run(streamed(model))
-    joined = pieces[0]
-    for piece in pieces[1:]:
-        joined += piece
-    for message in (whole, joined):
-        assert [(made["name"], made["args"]) for made in message.tool_calls] == [
-            ("retrieve", {"query": "灯塔 lighthouse"})
-        ]
+        for message in (read(server), asyncio.run(server.model().ainvoke("hi"))):
+            assert [(made["name"], made["args"]) for made in message.tool_calls] == [
+                ("retrieve", {"query": "灯塔 lighthouse"})
+            ]
 
 
 def test_malformed_arguments_are_kept_apart() -> None:
     with ChatServer([Reply(tool_calls=[Call("retrieve", '{"query": "x')])]) as server:
-        message = asyncio.run(build_chat_model(settings("m", server.base_url)).ainvoke("hi"))
+        message = asyncio.run(server.model().ainvoke("hi"))
     assert not message.tool_calls
     assert message.invalid_tool_calls[0]["args"] == '{"query": "x'
+
+
+@pytest.mark.parametrize("status", [404, 405, 500, 503])
+def test_what_is_not_offered_is_not_asked_for_again(status: int) -> None:
+    with ChatServer(["x"] * 4, refuse=["tools"], refuse_with=status, refusal="tools need --jinja") as server:
+        with pytest.raises(failure_types()):
+            asyncio.run(server.model().bind_tools([retrieve_tool()]).ainvoke("hi"))
+        assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -191,47 +199,44 @@ def test_malformed_arguments_are_kept_apart() -> None:
 )
 def test_each_status_has_its_sentence(status: int, text: str, code: str, requests: int | None, stream: bool) -> None:
     with ChatServer([Reply(text, status=status)] * 5) as server:
-        error = failed(build_chat_model(settings("m", server.base_url)), stream=stream)
+        error = failed(server.model(), stream=stream)
         assert error.code == code
         assert requests is None or len(server.requests) == requests
     for language in ("en", "zh"):
         assert "{" not in say(error.notice, language)
 
 
-@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("stream", "oddity"), [(False, ""), (True, ""), (True, "whole")])
 @pytest.mark.parametrize(
     ("fault", "code"), [("cut", "chat_broken_off"), ("garbled", "chat_unusable"), ("nested", "chat_unusable")]
 )
-def test_half_an_answer(fault: Any, code: str, stream: bool) -> None:
-    with ChatServer([Reply("one two three four", fault=fault)] * 5) as server:
-        assert failed(build_chat_model(settings("m", server.base_url)), stream=stream).code == code
-        if stream:  # shown text must not be shown twice
-            assert len(server.requests) == 1
+def test_half_an_answer(fault: Any, code: str, stream: bool, oddity: Any) -> None:
+    with ChatServer([Reply("one two three four", fault=fault, oddity=oddity)] * 5) as server:
+        error = failed(server.model(), stream=stream)
+        if oddity == "":
+            assert error.code == code
+            assert len(server.requests) == 1 or not stream, "shown text must not be shown twice"
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_server_that_hangs_is_asked_once(monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
     monkeypatch.setattr(chat, "TIMEOUT_SECONDS", 0.3)
     with ChatServer([Reply("one two three four", fault="hang")] * 5) as server:
-        assert failed(build_chat_model(settings("m", server.base_url)), stream=stream).code == "chat_timeout"
+        assert failed(server.model(), stream=stream).code == "chat_timeout"
         assert len(server.requests) == 1
 
 
 def test_a_server_that_recovers_is_asked_again() -> None:
-    with ChatServer([Reply("boom", status=500), Reply("slow", status=429, headers={"retry-after": "0.01"}), "ok"]) as s:
-        assert asyncio.run(build_chat_model(settings("m", s.base_url)).ainvoke("hi")).text == "ok"
-
-
-def test_no_server_at_all() -> None:
-    with ChatServer() as server:
-        address = server.base_url
-    assert failed(build_chat_model(settings("m", address)), stream=False).code == "chat_unreachable"
+    replies = [Reply("boom", status=500), Reply("slow", status=429, headers={"retry-after": "0.01"}), "ok"]
+    with ChatServer(replies) as server:
+        assert asyncio.run(server.model().bind_tools([retrieve_tool()]).ainvoke("hi")).text == "ok"
+        assert len(server.requests) == 3
 
 
 def test_the_check_is_quiet_or_says_why() -> None:
     async def checks(server: ChatServer) -> None:
         for key in ("right", "secret-key-1234"):
-            await check_chat_model(build_chat_model(settings("m", server.base_url), api_key=key))
+            await check_chat_model(server.model(llm_api_key=key))
 
     with ChatServer(["ready"], key="right") as server, pytest.raises(ModelError) as caught:
         asyncio.run(checks(server))

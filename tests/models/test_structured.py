@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
-from rag.config import load_settings
 from rag.errors import ModelError
-from rag.models import openai_chat, structured
-from rag.models.chat import build_chat_model
 from rag.models.structured import fill_schema, read_reply
 from tests.support.chat_server import DEEP, Call, ChatServer, Reply, Request
 
@@ -37,21 +33,8 @@ JSON = json.dumps(FILLED)
 MESSAGES = [SystemMessage("Judge."), HumanMessage("Passages …")]
 
 
-@pytest.fixture(autouse=True)
-def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(structured, "_first_methods", {})
-    monkeypatch.setattr(openai_chat, "_refused_fields", {})
-    monkeypatch.setattr(openai_chat, "_PAUSES", (0.01, 0.01))
-    yield
-
-
-async def fill_in(server: ChatServer) -> Verdicts:
-    model = build_chat_model(load_settings(env_file=None, llm_model="m", llm_base_url=server.base_url))
-    return await fill_schema(model, Verdicts, MESSAGES)
-
-
 def fill(server: ChatServer) -> Verdicts:
-    return asyncio.run(fill_in(server))
+    return asyncio.run(fill_schema(server.model(), Verdicts, MESSAGES))
 
 
 def well_behaved(request: Request) -> Reply:
@@ -76,13 +59,9 @@ def method_of(request: Request) -> str:
 )
 def test_it_steps_down_once_and_remembers(refuse: Any, methods: list[str]) -> None:
     with ChatServer(well_behaved, refuse=refuse) as server:
-
-        async def twice() -> None:
-            assert (await fill_in(server)).verdicts == [Verdict(number=1, relevant=True)]
-            assert [method_of(request) for request in server.requests] == methods
-            await fill_in(server)
-
-        asyncio.run(twice())
+        assert fill(server).verdicts == [Verdict(number=1, relevant=True)]
+        assert [method_of(request) for request in server.requests] == methods
+        fill(server)
         assert method_of(server.requests[-1]) == methods[-1]
         assert len(server.requests) == len(methods) + 1
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessageChunk
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGenerationChunk
 
 from rag.errors import ModelError
 from rag.locales import say
@@ -15,7 +19,7 @@ from rag.runs.runs import Runs
 from rag.text import estimate_tokens
 from rag.tracing import CallBudget, Meter, Prices, sum_usages
 from rag.types import Answer, RunMode, Usage
-from tests.support.answering import FakeRetriever, ScriptedReasoner, nodes_of
+from tests.support.answering import FakeRetriever, ScriptedReasoner, ask, nodes_of
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
 from tests.support.conversing import chat_reasoner
@@ -63,16 +67,12 @@ def test_what_a_server_does_not_count_is_estimated_and_marked(runs: Runs) -> Non
 
 def test_a_stopped_call_is_counted_too(runs: Runs) -> None:
     class Slow(QueueModel):
-        async def _astream(self, messages, *_, **options):  # type: ignore[no-untyped-def]
-            from asyncio import sleep
+        async def _astream(self, *given: Any, **options: Any) -> AsyncIterator[ChatGenerationChunk]:
+            async for chunk in super()._astream(*given, **options):
+                yield chunk
+            await asyncio.sleep(30)
 
-            from langchain_core.outputs import ChatGenerationChunk
-
-            for piece in self._next(messages, options):
-                yield ChatGenerationChunk(message=AIMessageChunk(piece))
-            await sleep(30)
-
-    model = Slow(replies=[["It erupted ", "in 1953."]])
+    model = Slow(replies=[["It erupted ", "in 1953."]], reason="")
     run_id = runs.start(Question(QUESTION), reasoner=ChatReasoner(model), retriever=FakeRetriever())
     deadline = time.monotonic() + 60
     while not any(event.kind == "token" for event in runs.events(run_id)):
@@ -124,7 +124,24 @@ def test_a_time_budget_without_a_text_quotes(runs: Runs) -> None:
     assert answer.statements
 
 
-def test_a_budget_refuses_and_reserves() -> None:
+def test_a_budget_counts_ends_and_reserves() -> None:
+    budget = CallBudget(2)
+    with pytest.raises(ZeroDivisionError), budget.reserve(1):
+        raise ZeroDivisionError
+    assert budget.remaining == 2, "a call reserved by a step that failed is free again"
+    with budget.reserve(1):
+        budget.spend()
+        with pytest.raises(ModelError):
+            budget.spend()
+    assert (budget.used, budget.remaining) == (1, 1)
+    budget.spend()
+    with pytest.raises(ModelError) as caught:
+        budget.spend()
+    assert caught.value.code == "call_limit"
+    assert budget.used == 2
+
+
+def test_a_token_budget_refuses_and_reserves() -> None:
     meter = Meter()
     budget = CallBudget(5, tokens=1_000, meter=meter)
     budget.spend()
@@ -148,3 +165,29 @@ def test_one_count_that_was_estimated_makes_the_sum_an_estimate() -> None:
     meter.add(10, 5, estimated=True)
     meter.add(10, 5)
     assert (meter.usage().tokens_in, meter.usage().estimated) == (20, True)
+
+
+def test_a_repair_of_a_call_leaves_the_call_of_the_answer(runs: Runs) -> None:
+    model = QueueModel(replies=[AIMessage("<tool_call>{"), ["It erupted in 1953.[1]"]])
+    answer, _ = ask(runs, ChatReasoner(model), question="Quand le mont Aso est-il entré en éruption ?")
+    assert (answer.outcome, answer.model_calls) == ("answered", 2)
+
+
+def test_deep_never_passes_its_limit_and_keeps_a_call_for_the_answer(runs: Runs) -> None:
+    """Every grading reply is garbled, so each costs a repair too."""
+
+    class Garbled(QueueModel):
+        def _next(self, messages, options):  # type: ignore[no-untyped-def]
+            self.requests.append((messages, options))
+            if "You answer a question" in messages[1].text:
+                return ["It erupted in 1953.[1]"]
+            if "search queries" in messages[0].text:
+                return f"other words {len(self.requests)}"
+            call = {"name": "retrieve", "args": {"query": "Aso eruption"}, "id": "1"}
+            return AIMessage("", tool_calls=[call])
+
+    model = Garbled()
+    answer, _ = ask(runs, ChatReasoner(model), mode="deep")
+    assert answer.model_calls == len(model.requests) <= 12
+    assert answer.steps[-1].node in ("generate", "grade")
+    assert answer.passages

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rag.ui.kit import session
 from rag.ui.kit.markdown import JOINER
+from rag.ui.settings import sign_in
 from tests.support.fake_app import FakeApp
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,17 +23,33 @@ FILES = {"chat": "chat", "search": "search", "add": "add_pages", "library": "lib
 SCRIPT = "from rag.ui.shell import draw_shell\n\ndraw_shell()\n"
 
 Open = Callable[..., AppTest]
+Admit = Callable[..., None]
+SIGNED_IN: dict[str, object] = {"is_logged_in": True, "iss": "https://id.example", "email_verified": True}
+ANN = SIGNED_IN | {"sub": "1", "email": "ann@example.com", "name": "Ann"}
+BOB = SIGNED_IN | {"sub": "2", "email": "bob@example.com", "name": "Bob"}
 
 
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApp]:
-    """Yield the fake app that the pages use."""
-    fake = FakeApp()
+    """Yield the fake app that the pages use, with a page in each language."""
+    fake = FakeApp().add_sample_pages()
     monkeypatch.setattr(session, "build_app", lambda: fake)
     monkeypatch.setattr(session, "browser_id", str)  # the test runner has no cookies
     session.get_app.clear()
     yield fake
     session.get_app.clear()
+
+
+@pytest.fixture
+def admit(app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> Admit:
+    """Return a function that signs everyone in with `claims` from the identity provider, and sets who is allowed."""
+
+    def admit_(claims: dict[str, object] | None, *allowed: str) -> None:
+        app.settings = app.settings.model_copy(update={"auth_allow": allowed})
+        monkeypatch.setattr(sign_in, "user_claims", lambda: claims)
+        monkeypatch.setattr(st, "secrets", {"auth": {"client_id": "x", "client_kwargs": {"prompt": "login"}}})
+
+    return admit_
 
 
 @pytest.fixture

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from rag.access import build_person
 from rag.app.roles import EVERYONE, Roles
 from rag.locales import Language, label
-from tests.pages.conftest import Open, words
-from tests.pages.test_shell import ANN, BOB, admit
+from tests.pages.conftest import ANN, BOB, Admit, Open, words
 from tests.support.fake_app import FakeApp
 
 
@@ -16,11 +13,9 @@ def anns(app: FakeApp) -> Roles:
     return Roles(app.database.grants, build_person(ANN))
 
 
-def test_an_owner_grants_and_takes_back(
-    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: Language
-) -> None:
-    anns(app.add_sample_pages()).make_owner("main")
-    admit(app, monkeypatch, ANN, "@example.com")
+def test_an_owner_grants_and_takes_back(open_page: Open, app: FakeApp, admit: Admit, language: Language) -> None:
+    anns(app).make_owner("main")
+    admit(ANN, "@example.com")
     page = open_page("library", language)
     page.text_input(key="access-subject").set_value("nobody")
     page.button(key="access-grant").click().run()
@@ -40,12 +35,10 @@ def test_an_owner_grants_and_takes_back(
     assert "bob@example.com" not in {one.subject for one in anns(app).grants("main")}
 
 
-def test_a_reader_is_offered_no_changes(
-    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: Language
-) -> None:
-    anns(app.add_sample_pages()).make_owner("main")
+def test_a_reader_is_offered_no_changes(open_page: Open, app: FakeApp, admit: Admit, language: Language) -> None:
+    anns(app).make_owner("main")
     anns(app).grant("main", EVERYONE, "reader")
-    admit(app, monkeypatch, BOB, "@example.com")
+    admit(BOB, "@example.com")
     page = open_page("library", language)
     keys = {button.key for button in page.button}
     assert not keys & {"recheck-all", "clear", "library-rename", "library-remove", "access-grant"}
@@ -55,7 +48,6 @@ def test_a_reader_is_offered_no_changes(
     assert not [one for one in adding.text_area if one.key]
 
 
-def test_without_sign_in_there_are_no_roles(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_without_sign_in_there_are_no_roles(open_page: Open) -> None:
     keys = {button.key for button in open_page("library").button}
     assert "recheck-all" in keys and "access-grant" not in keys

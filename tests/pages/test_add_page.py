@@ -6,7 +6,7 @@ import streamlit as st
 from rag.errors import StoreError, WebSearchError
 from rag.ingest.sources import find_urls
 from rag.locales import label, say
-from rag.types import Decision, IngestResult, IngestStatus, Notice
+from rag.types import Decision, IngestResult, IngestStatus, Notice, Page
 from rag.ui.chat.filters import chips_of
 from rag.ui.imports.jobs import PAGE
 from rag.ui.kit.session import Scope
@@ -15,34 +15,22 @@ from rag.web.urls import url_hash
 from tests.pages.conftest import Open, page_file, words
 from tests.support.fake_app import STAGES, FakeApp
 
-BOTH = pytest.mark.parametrize("language", ["en", "zh"])
 
-
-@BOTH
 def test_links_are_found_in_what_is_pasted(open_page: Open, language: str) -> None:
     page = open_page("add", language)
     page.text_area[0].set_value("See https://example.org/a and <https://example.org/b>.").run()
     assert not page.exception
     assert label("add_found", language, count=2) in words(page)
+    page.text_area[0].set_value(" ".join(f"https://example.org/{n}" for n in range(203))).run()
+    assert label("add_dropped", language, count=3, limit=200) in words(page)
     page.text_area[0].set_value("nothing here").run()
     assert label("add_found_none", language) in words(page)
-
-
-def test_an_empty_box_says_what_it_waits_for(open_page: Open) -> None:
-    page = open_page("add")
+    page.text_area[0].set_value("").run()
     page.button(key="add-links").click().run()
-    assert label("add_empty", "en") in words(page)
-    page.text_area[0].set_value("https://example.org/a").run()
-    assert label("add_empty", "en") not in words(page)
+    assert label("add_empty", language) in words(page)
 
 
-def test_more_than_two_hundred_are_left_out(open_page: Open) -> None:
-    page = open_page("add")
-    page.text_area[0].set_value(" ".join(f"https://example.org/{n}" for n in range(203))).run()
-    assert label("add_dropped", "en", count=3, limit=200) in words(page)
-
-
-def test_an_import_moves_through_its_stages_to_its_end(open_page: Open, app: FakeApp, language: str) -> None:
+def test_an_import_moves_through_its_stages_to_its_end(open_page: Open, language: str) -> None:
     page = open_page("add", language)
     page.text_area[0].set_value("https://example.org/a").run()
     page.button(key="add-links").click().run()
@@ -56,9 +44,8 @@ def test_an_import_moves_through_its_stages_to_its_end(open_page: Open, app: Fak
     assert page.button(key="job-ask").label == label("job_ask", language)
 
 
-@BOTH
 def test_known_links_are_counted_before_the_import(open_page: Open, app: FakeApp, language: str) -> None:
-    stored = app.add_sample_pages().library("main").stored[0]
+    stored = app.library("main").stored[0]
     stored = replace(stored, url="https://example.org/old", url_hash=url_hash("https://example.org/old"))
     app.library("main").stored.append(stored)
     page = open_page("add", language)
@@ -67,7 +54,6 @@ def test_known_links_are_counted_before_the_import(open_page: Open, app: FakeApp
     assert label("add_known_one", language, count=1) in words(page)
 
 
-@BOTH
 def test_a_bulk_import_is_followed_in_batches(open_page: Open, app: FakeApp, language: str) -> None:
     job = app.imports.add_urls([f"dump.jsonl: {n}" for n in range(4)], library="main")
     bulk = app.imports.jobs_by_id[job]
@@ -79,7 +65,6 @@ def test_a_bulk_import_is_followed_in_batches(open_page: Open, app: FakeApp, lan
     assert not [button for button in page.button if button.key == "job-retry"]
 
 
-@BOTH
 def test_files_that_are_kept_can_be_read_again(open_page: Open, app: FakeApp, language: str) -> None:
     assert label("add_files_kept", language) not in words(open_page("add", language))
     job = app.imports.add_urls(["https://example.org/a"], library="main")
@@ -92,13 +77,18 @@ def test_files_that_are_kept_can_be_read_again(open_page: Open, app: FakeApp, la
     assert label("add_files_kept", language) not in words(page)
 
 
-def test_questions_about_an_import_are_confined_to_its_pages(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
+def half_added(app: FakeApp) -> tuple[Page, str]:
+    """Import a sample page and a link that fails; return the page and the id of the import."""
     stored, other = app.library("main").stored[0], "https://example.org/gone"
     app.imports.jobs.ends[stored.url] = IngestResult(stored.url, stored.url, stored.url_hash, "added", "page_added", "")
     ended(app, other, "failed", "timeout", url=other, seconds=3)
     job = app.imports.add_urls([stored.url, other], library="main")
     run_to_the_end(app, job)
+    return stored, job
+
+
+def test_questions_about_an_import_are_confined_to_its_pages(open_page: Open, app: FakeApp, language: str) -> None:
+    stored, job = half_added(app)
     page = open_page("add", language, job=job)
     assert stored.title in words(page)
     page.button(key="job-ask").click().run()
@@ -109,70 +99,45 @@ def test_questions_about_an_import_are_confined_to_its_pages(open_page: Open, ap
 
 
 def test_a_card_summarises_an_import_and_suggests_questions(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     app.overviews.questions = ("How often is the lamp lit?",)
-    stored, other = app.library("main").stored[0], "https://example.org/gone"
-    app.imports.jobs.ends[stored.url] = IngestResult(stored.url, stored.url, stored.url_hash, "added", "page_added", "")
-    ended(app, other, "failed", "timeout", url=other, seconds=3)
-    job = app.imports.add_urls([stored.url, other], library="main")
-    run_to_the_end(app, job)
+    stored, job = half_added(app)
     page = open_page("add", language, job=job)
     assert f"“About {stored.title}.”" in words(page)
-    assert words(page).count(say(Notice("timeout", {"url": other, "seconds": 3}), language)) == 1
+    failure = Notice("timeout", {"url": "https://example.org/gone", "seconds": 3})
+    assert words(page).count(say(failure, language)) == 1
     page.button(key="card-ask-0-job").click().run()
     assert app.turns()[-1].question == "How often is the lamp lit?"
 
 
 def test_many_pages_are_one_chip() -> None:
     titles = {str(n): f"Page {n}" for n in range(4)}
-    assert [chip.text for chip in chips_of(Scope(pages=tuple(titles)[:3]), titles, "en")] == [
-        "Page 0",
-        "Page 1",
-        "Page 2",
-    ]
+    chips = chips_of(Scope(pages=tuple(titles)[:3]), titles, "en")
+    assert [chip.text for chip in chips] == ["Page 0", "Page 1", "Page 2"]
     (chip,) = chips_of(Scope(pages=tuple(titles)), titles, "en")
     assert chip.text == "4 pages" and Scope(pages=tuple(titles)).without(chip.name, chip.value) == Scope()
 
 
-def test_an_import_survives_a_reload(open_page: Open, app: FakeApp) -> None:
-    job = app.imports.add_urls(["https://example.org/a"], library="main")
-    page = open_page("add", job=job)
-    assert "example.org/a" in words(page)
-
-
-def test_an_import_can_be_stopped(open_page: Open, app: FakeApp) -> None:
+def test_an_import_is_stopped_put_away_opened_again_and_deleted(open_page: Open, app: FakeApp) -> None:
     page = open_page("add", job=app.imports.add_urls(["https://example.org/a"], library="main"))
+    assert "example.org/a" in words(page)
     page.button(key="job-cancel").click().run()
     assert app.imports.jobs_by_id["job1"].state == "cancelled"
-
-
-def test_earlier_imports_can_be_opened(open_page: Open, app: FakeApp) -> None:
-    app.imports.add_urls(["https://example.org/a"], library="main")
-    page = open_page("add")
+    page.button(key="job-close").click().run()
+    assert "job" not in page.query_params
     page.button(key="job-job1").click().run()
     assert page.query_params["job"] == "job1"
-    assert "example.org/a" in words(page)
+    page.button(key="job-close").click().run()
+    page.button(key="forget-job1").click().run()
+    assert not app.imports.jobs_by_id
+    assert not [button for button in page.button if button.key == "job-job1"]
 
 
-def test_files_are_handed_on(open_page: Open, app: FakeApp) -> None:
-    page = open_page("add")
-    page.file_uploader[0].set_value([("notes.md", b"# Notes", "text/markdown")]).run()
-    page.button(key="add-files").click().run()
-    assert [item.source for item in app.imports.jobs_by_id["job1"].items] == ["notes.md"]
-
-
-def test_the_sample_pages_can_be_loaded(open_page: Open, app: FakeApp, language: str) -> None:
-    page = open_page("add", language)
-    page.button(key="samples").click().run()
-    assert len(app.imports.jobs_by_id) == 1
-    assert not page.exception
-
-
-def test_the_chunker_is_chosen_for_every_way_of_adding(open_page: Open, app: FakeApp, language: str) -> None:
+def test_options_apply_to_every_way_of_adding(open_page: Open, app: FakeApp, language: str) -> None:
     page = open_page("add", language)
     assert page.selectbox(key="chunker").value == app.settings.chunker
     assert label("add_advanced", language) in words(page)
     page.selectbox(key="chunker").select("markdown").run()
+    page.checkbox(key="force").check()
     page.text_area[0].set_value("https://example.org/a").run()
     page.button(key="add-links").click().run()
     page.selectbox(key="chunker").select("parent").run()
@@ -180,7 +145,9 @@ def test_the_chunker_is_chosen_for_every_way_of_adding(open_page: Open, app: Fak
     page.button(key="add-files").click().run()
     page.button(key="samples").click().run()
     assert not page.exception
-    assert [job.chunker for job in app.imports.jobs_by_id.values()] == ["markdown", "parent", "parent"]
+    links, files, samples = app.imports.jobs_by_id.values()
+    assert [job.chunker for job in (links, files, samples)] == ["markdown", "parent", "parent"]
+    assert links.options == {"force": True} and [item.source for item in files.items] == ["notes.md"]
 
 
 def ended(app: FakeApp, source: str, status: IngestStatus, reason: str, *choices: Decision, **params: object) -> None:
@@ -214,12 +181,12 @@ def test_a_site_is_added_within_its_limits(open_page: Open, app: FakeApp, kind: 
     assert page.query_params["job"] == "job1"
 
 
-@pytest.mark.parametrize("given", ["", "not an address", "https://a.example https://b.example", "nowhere"])
-def test_a_site_needs_one_address(open_page: Open, app: FakeApp, given: str) -> None:
+def test_a_site_needs_one_address(open_page: Open, app: FakeApp) -> None:
     page = open_page("add")
-    page.text_input(key="site-start-0").set_value(given)
-    page.button(key="add-site").click().run()
-    assert label("site_start_wrong", "en") in words(page)
+    for given in ("", "not an address", "https://a.example https://b.example", "nowhere"):
+        page.text_input(key="site-start-0").set_value(given)
+        page.button(key="add-site").click().run()
+        assert label("site_start_wrong", "en") in words(page)
     assert not app.imports.jobs_by_id
 
 
@@ -306,44 +273,22 @@ def test_a_long_import_lists_items_for_review_first_in_pages(open_page: Open, ap
     job = app.imports.add_urls([f"https://example.org/{n}" for n in range(500)], library="main")
     run_to_the_end(app, job)
     page = open_page("add", job=job)
-    rows = [str(row.value) for row in page.markdown if "example.org/" in str(row.value) and "badge" in str(row.value)]
-    assert len(rows) == 2 + PAGE  # the saved ones are collapsed below
-    assert "/401" in rows[0]
-    assert "/402" in rows[1]
+
+    def rows() -> list[str]:
+        return [row.value for row in page.markdown if "example.org/" in row.value and "badge" in row.value]
+
+    failed, held, *others = rows()
+    assert len(others) == PAGE  # the saved ones are collapsed below
+    assert "/401" in failed and "/402" in held
     page.button_group(key=f"job-filter-{job}").set_value("held").run()
-    rows = [str(row.value) for row in page.markdown if "example.org/" in str(row.value) and "badge" in str(row.value)]
-    assert len(rows) == 1 + PAGE
+    assert len(rows()) == 1 + PAGE
 
 
-def test_an_earlier_import_is_taken_off_the_list(open_page: Open, app: FakeApp) -> None:
-    app.imports.add_urls(["https://example.org/a"], library="main")
-    page = open_page("add")
-    page.button(key="forget-job1").click().run()
-    assert not app.imports.jobs_by_id
-    assert not [button for button in page.button if button.key == "job-job1"]
-
-
-def test_an_import_is_put_away(open_page: Open, app: FakeApp) -> None:
-    page = open_page("add", job=app.imports.add_urls(["https://example.org/a"], library="main"))
-    page.button(key="job-close").click().run()
-    assert "job" not in page.query_params
-
-
-def test_stored_links_are_fetched_again_when_asked(open_page: Open, app: FakeApp) -> None:
-    page = open_page("add")
-    page.checkbox(key="force").check()
-    page.text_area[0].set_value("https://example.org/a").run()
-    page.button(key="add-links").click().run()
-    assert app.imports.jobs_by_id["job1"].options == {"force": True}
-
-
-@pytest.mark.parametrize("name", ["add", "library"])
-def test_the_limit_that_is_shown_is_the_servers(open_page: Open, name: str) -> None:
-    page = open_page(name)
-    limits = {one.proto.max_upload_size_mb for one in page.file_uploader}
-    assert limits == {st.get_option("server.maxUploadSize")}
-    if name == "add":
-        assert "200 files and 200 MB at once" in words(page)
+def test_the_limit_that_is_shown_is_the_servers(open_page: Open) -> None:
+    for name in ("library", "add"):
+        page = open_page(name)
+        assert {one.proto.max_upload_size_mb for one in page.file_uploader} == {st.get_option("server.maxUploadSize")}
+    assert "200 files and 200 MB at once" in words(page)
 
 
 def test_too_many_imports_are_refused_and_what_was_pasted_stays(

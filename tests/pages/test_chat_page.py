@@ -6,9 +6,11 @@ from streamlit.testing.v1 import AppTest
 
 from rag.app.chat_models import ChatOptions
 from rag.locales import label, label_count, say
+from rag.runs.run import RunOptions
+from rag.text import question_language
 from rag.types import Notice, ToolUse, Usage
 from rag.ui.kit.parts import duration
-from rag.ui.kit.session import Choices, Scope
+from rag.ui.kit.session import Scope
 from rag.ui.kit.sources import anchor_of
 from rag.web.urls import url_hash
 from tests.pages.conftest import ROOT, Open, words
@@ -23,17 +25,14 @@ ASKED = {
 BOTH = pytest.mark.parametrize("language", ["en", "zh"])
 
 
-@BOTH
-def test_an_empty_library_says_what_to_do_next(open_page: Open, language: str) -> None:
+def test_an_empty_library_says_what_to_do_next(open_page: Open, app: FakeApp, language: str) -> None:
+    app.library().clear()
     page = open_page("chat", language)
     assert not page.exception
     assert label("empty_lead", language) in words(page)
     assert page.button(key="empty-add").label == label("empty_add", language)
-    assert not {label("filters", language), label("options", language)} & {*popovers(page)}
-
-
-def test_the_sample_pages_are_one_click_away(open_page: Open, app: FakeApp) -> None:
-    page = open_page("chat")
+    popovers = {one.proto.popover.label for one in page.get("popover")}
+    assert not {label("filters", language), label("options", language)} & popovers
     page.button(key="empty-samples").click().run()
     assert not page.exception
     assert [job.library for job in app.imports.jobs_by_id.values()] == ["main"]
@@ -41,25 +40,19 @@ def test_the_sample_pages_are_one_click_away(open_page: Open, app: FakeApp) -> N
 
 @BOTH
 def test_a_sample_question_loads_the_sample_pages_and_is_asked(open_page: Open, app: FakeApp, language: str) -> None:
+    app.library().clear()
     page = open_page("chat", language)
     question = page.button(key="example-0").label
-    assert is_chinese(question) == (language == "zh")
+    assert question_language(question) == language
     page.button(key="example-0").click().run()
     (job,) = app.imports.jobs_by_id
     assert (app.asked[0]["question"], app.asked[0]["saving"]) == (question, job)
 
 
-def is_chinese(text: str) -> bool:
-    return any("\u4e00" <= sign <= "\u9fff" for sign in text)
-
-
 @BOTH
 def test_a_question_gets_a_cited_answer(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     question, quotes = ASKED[language]
-    page = open_page("chat", language)
-    page.chat_input[0].set_value(question).run()
-    page.run()
+    page = asked(open_page("chat", language), question)
     assert not page.exception
     shown = words(page)
     assert question in shown
@@ -74,18 +67,15 @@ def test_a_question_gets_a_cited_answer(open_page: Open, app: FakeApp, language:
 
 @pytest.mark.parametrize("url", [url for url in ODD_ADDRESSES if "\ud800" not in url])  # which no database stores
 def test_no_stored_address_keeps_an_answer_from_being_drawn(open_page: Open, app: FakeApp, url: str) -> None:
-    library = app.add_sample_pages().library("main")
+    library = app.library("main")
     library.stored[:] = [replace(page, url=url, site=url) for page in library.stored]
-    page = open_page("chat")
-    page.chat_input[0].set_value(ASKED["en"][0]).run()
-    page.run()
+    page = asked(open_page("chat"), ASKED["en"][0])
     page.text_input(key="requested-source").set_value(f"{anchor_of(app.newest)}-1").run()
     assert not page.exception and not page.error
     assert ENGLISH_QUOTES[0] in words(page)
 
 
 def test_examples_are_offered_where_their_pages_are(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     sample = json.loads((ROOT / "examples" / "questions.json").read_text(encoding="utf-8"))
     row = next(row for row in sample if row["lang"] == language)
     before = open_page("chat", language)
@@ -98,7 +88,6 @@ def test_examples_are_offered_where_their_pages_are(open_page: Open, app: FakeAp
 
 
 def test_the_next_question_belongs_to_the_same_conversation(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     page = open_page("chat")
     for question in ("How often was the lamp wound?", "And in fog?"):
         page.chat_input[0].set_value(question).run()
@@ -109,7 +98,6 @@ def test_the_next_question_belongs_to_the_same_conversation(open_page: Open, app
 
 
 def test_a_running_answer_shows_its_steps_and_can_be_stopped(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     app.visible_events = 7
     page = open_page("chat", language)
     page.chat_input[0].set_value(ASKED[language][0]).run()
@@ -122,11 +110,12 @@ def test_a_running_answer_shows_its_steps_and_can_be_stopped(open_page: Open, ap
     box = page.chat_input[0].proto
     assert len(app.asked) == 1 and (box.value, box.set_value) == ("And in fog?", True)
     page.button(key=f"stop-{app.newest}").click().run()
+    stop = page.button(key=f"stop-{app.newest}")
+    assert (stop.label, stop.disabled) == (label("chat_stopping", language), True)
     assert app.cancelled == ["run1"]
 
 
 def test_a_reload_finds_a_running_answer_again(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     app.visible_events = 4
     first = open_page("chat")
     first.chat_input[0].set_value("How often was the lamp wound?").run()
@@ -139,29 +128,21 @@ def test_a_reload_finds_a_running_answer_again(open_page: Open, app: FakeApp) ->
     assert ENGLISH_QUOTES[0] in words(second)
 
 
-def test_a_conversation_that_is_gone_is_said_so(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
+def test_a_conversation_that_is_gone_is_said_so(open_page: Open, language: str) -> None:
     page = open_page("chat", language, conversation="0" * 32)
     assert not page.exception
     assert len(page.toast) == 1
     assert "conversation" not in page.query_params
 
 
-@BOTH
-@pytest.mark.parametrize("outcome", ["caveat", "not_in_pages", "failed"])
+@pytest.mark.parametrize("outcome", ["caveat", "failed"])  # test_why_panel.py has the third
 def test_every_outcome_is_told(open_page: Open, app: FakeApp, outcome: str, language: str) -> None:
-    app.add_sample_pages()
     app.outcome = outcome  # type: ignore[assignment]
-    page = open_page("chat", language)
-    page.chat_input[0].set_value(ASKED[language][0]).run()
-    page.run()
+    page = asked(open_page("chat", language), ASKED[language][0])
     assert label(f"outcome_{outcome}", language) in words(page)
-    if outcome == "not_in_pages":
-        assert label("nearest", language) in words(page)
 
 
 def test_deep_mode_is_asked_for(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     page = open_page("chat")
     assert page.menu_button(key="mode-menu").label == label("mode_fast", "en")
     page.menu_button(key="mode-menu").click("deep").run()
@@ -170,27 +151,28 @@ def test_deep_mode_is_asked_for(open_page: Open, app: FakeApp) -> None:
     assert app.asked[0]["mode"] == "deep"
 
 
-def test_modes_that_need_a_chat_model_say_so_and_offer_one(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
+def test_each_mode_says_what_it_does_or_that_it_needs_a_chat_model(
+    open_page: Open, app: FakeApp, language: str
+) -> None:
     lines = "\n".join(open_page("chat", language).menu_button(key="mode-menu").options)
-    assert label("mode_fast_hint", language) in lines
-    assert label("mode_deep_quoting", language) in lines and label("mode_judge_quoting", language) in lines
-    assert label("chat_connect", language) in lines
-
-
-def test_with_a_chat_model_each_mode_says_what_it_does(open_page: Open, app: FakeApp) -> None:
+    for key in ("mode_fast_hint", "mode_deep_quoting", "mode_judge_quoting", "chat_connect"):
+        assert label(key, language) in lines
     app.chats = connected_chats(app)
-    app.add_sample_pages()
-    lines = "\n".join(open_page("chat").menu_button(key="mode-menu").options)
-    assert label("mode_deep_hint", "en") in lines and label("mode_judge_hint", "en") in lines
-    assert label("chat_connect", "en") not in lines
+    lines = "\n".join(open_page("chat", language).menu_button(key="mode-menu").options)
+    assert label("mode_deep_hint", language) in lines and label("mode_judge_hint", language) in lines
+    assert label("chat_connect", language) not in lines
 
 
-def test_the_model_menu_lists_the_models_of_the_service(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_the_model_menu_lists_the_models_of_the_service_and_tells_the_speed(open_page: Open, app: FakeApp) -> None:
     assert open_page("chat").button(key="model-connect").label == label("chat_connect", "en")
     app.chats = connected_chats(app)
+    capacity = app.chats.capacity(app.chats.of_settings())
+    capacity.window, capacity.read_speeds = 8192, [90.0]
+    capacity.write_speeds, capacity.first_token_waits = [20.0, 28.0], [12.0, 13.5]
     page = opened(open_page("chat"), "model-menu")
+    shown = [one.value for one in page.caption]
+    assert "Context window: 8,192 tokens · 24 tokens per second · First word after 12.8 s" in shown
+    assert label("model_slow_here", "en") in shown
     names = [page.button(key=f"model-{place}").label for place in range(2)]
     assert [name.replace("\\", "") for name in names] == ["qwen3:32b", "qwen3:8b"]
     page.button(key="model-1").click().run()
@@ -199,45 +181,12 @@ def test_the_model_menu_lists_the_models_of_the_service(open_page: Open, app: Fa
     assert page.session_state["model-menu"] is False
 
 
-def test_the_model_menu_tells_the_window_and_speed_of_the_model(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
-    app.chats = connected_chats(app)
-    capacity = app.chats.capacity(app.chats.of_settings())
-    capacity.window, capacity.read_speeds, capacity.write_speeds, capacity.first_token_waits = (
-        8192,
-        [90.0],
-        [20.0, 28.0],
-        [12.0, 13.5],
-    )
-    shown = [one.value for one in opened(open_page("chat"), "model-menu").caption]
-    assert "Context window: 8,192 tokens · 24 tokens per second · First word after 12.8 s" in shown
-    assert label("model_slow_here", "en") in shown
-
-
-def popovers(page: AppTest) -> list[str]:
-    """Return the labels of the menus on the page."""
-    return [one.proto.popover.label for one in page.get("popover")]
-
-
 def connected_chats(app: FakeApp) -> FakeChats:
     return FakeChats(app.settings.model_copy(update={"llm_model": "made-up", "llm_base_url": "http://127.0.0.1:9/v1"}))
 
 
-def test_a_new_conversation_forgets_the_old_one(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
-    page = open_page("chat")
-    page.chat_input[0].set_value("How often was the lamp wound?").run()
-    page.run()
-    page.button(key="talk-new").click().run()
-    assert ENGLISH_QUOTES[0] not in words(page)
-    assert "conversation" not in page.query_params
-
-
 def test_a_source_is_opened_turned_over_and_closed(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
-    page = open_page("chat")
-    page.chat_input[0].set_value("How often was the lamp wound?").run()
-    page.run()
+    page = asked(open_page("chat"))
     assert "began at dusk" not in words(page)
     page.text_input(key="requested-source").set_value(f"{anchor_of(app.newest)}-1").run()
     assert "began at dusk" in words(page)
@@ -252,11 +201,8 @@ def test_a_source_is_opened_turned_over_and_closed(open_page: Open, app: FakeApp
 
 
 def test_a_models_answer_is_rendered_safely(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     app.answer_text = "![x](https://evil.example/x.png) <img src=x> [go](https://evil.example) [1]"
-    page = open_page("chat")
-    page.chat_input[0].set_value("How often was the lamp wound?").run()
-    page.run()
+    page = asked(open_page("chat"))
     answer = next(str(part.value) for part in page.markdown if "go" in str(part.value))
     assert "![" not in answer
     assert "](https://evil" not in answer
@@ -265,7 +211,6 @@ def test_a_models_answer_is_rendered_safely(open_page: Open, app: FakeApp) -> No
 
 
 def test_what_tools_were_called_stands_under_the_answer(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     app.answer_text = "36"
     called = ToolUse("retrieve", "x", "1 passage: ![go](https://evil.example/x.png)")
     app.tools = (ToolUse("calculator", "15% * 240", "15% * 240 = 36"), called)
@@ -296,7 +241,6 @@ def opened(page: AppTest, key: str, value: object = True) -> AppTest:
 
 
 def test_another_tab_and_a_restarted_server_show_what_was_stored(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     first = asked(open_page("chat"))
     app.runs.answers.clear()
     second = open_page("chat", conversation=first.query_params["conversation"])
@@ -307,22 +251,18 @@ def test_another_tab_and_a_restarted_server_show_what_was_stored(open_page: Open
     assert f":yellow-background[{ENGLISH_QUOTES[0]}]" in words(second)
 
 
-def test_a_reload_keeps_mode_and_scope(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_a_reload_keeps_mode_and_scope(open_page: Open) -> None:
     page = open_page("chat")
     page.chat_input[0].set_value("How often was the lamp wound?").run()
     state = page.session_state["pagelight"]
-    state.mode, state.scope, state.choices = "deep", Scope(languages=("en",)), Choices(compose="refine", calls=3)
+    state.mode, state.scope, state.choices = "deep", Scope(languages=("en",)), RunOptions(compose="refine", calls=3)
     page.chat_input[0].set_value("And the bell?").run()
     again = open_page("chat", conversation=page.query_params["conversation"]).session_state["pagelight"]
     assert (again.mode, again.scope, again.choices) == (state.mode, state.scope, state.choices)
 
 
 @pytest.mark.parametrize("mode", ["tool", "summary"])
-def test_a_mode_requested_in_a_message_does_not_change_the_selected_one(
-    open_page: Open, app: FakeApp, mode: str
-) -> None:
-    app.add_sample_pages()
+def test_a_mode_requested_in_a_message_does_not_change_the_selected_one(open_page: Open, mode: str) -> None:
     page = open_page("chat")
     page.session_state["pagelight"].mode = mode
     page.chat_input[0].set_value("15 % of 240").run()
@@ -335,7 +275,6 @@ def test_a_mode_requested_in_a_message_does_not_change_the_selected_one(
 def test_an_answer_that_was_cut_off_says_so_and_can_be_asked_again(
     open_page: Open, app: FakeApp, language: str
 ) -> None:
-    app.add_sample_pages()
     app.visible_events = 7
     page = open_page("chat", language)
     page.chat_input[0].set_value(ASKED[language][0]).run()
@@ -353,7 +292,6 @@ def test_an_answer_that_was_cut_off_says_so_and_can_be_asked_again(
 
 
 def test_what_a_follow_up_was_understood_as_can_be_put_right(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     app.standalone = "How often was it wound in *fog*?"
     page = asked(open_page("chat", language), ASKED[language][0])
     turn = app.newest
@@ -365,15 +303,12 @@ def test_what_a_follow_up_was_understood_as_can_be_put_right(open_page: Open, ap
 
 
 def test_a_finished_answer_can_be_repeated_in_another_mode_or_with_another_model(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     page = asked(open_page("chat"))
     first = app.newest
     opened(page, f"regenerate-{first}")
     keys = {str(button.key) for button in page.button}
     assert f"regenerate-research-{first}" in keys
-    assert not keys & {f"regenerate-{name}-{first}" for name in ("fast", "deep", "judge", "model-0")}, (
-        "they need a model"
-    )
+    assert not keys & {f"regenerate-{name}-{first}" for name in ("fast", "deep", "judge", "model-0")}  # need a model
     page.button(key=f"regenerate-research-{first}").click().run()
     page.run()
     assert [one["mode"] for one in app.asked] == ["fast", "research"]
@@ -387,18 +322,12 @@ def test_a_finished_answer_can_be_repeated_in_another_mode_or_with_another_model
     assert app.asked[2]["chat"].model == "qwen3:32b"
 
 
-def test_an_answer_is_saved_as_a_note(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_an_answer_is_saved_as_a_note_and_its_question_pinned(open_page: Open, app: FakeApp) -> None:
     page = asked(open_page("chat"))
     page.button(key=f"note-{app.newest}").click().run()
     assert not page.exception
     assert app.notes == [app.newest]
     assert [one.value for one in page.toast] == [label("note_saved", "en")]
-
-
-def test_a_pinned_question_is_listed_above_its_conversation(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
-    page = asked(open_page("chat"))
     pin = f"pin-{app.newest}"
     page.button(key=pin).click().run()
     assert not page.exception
@@ -409,7 +338,7 @@ def test_a_pinned_question_is_listed_above_its_conversation(open_page: Open, app
 
 
 def test_more_than_eight_sources_fold(open_page: Open, app: FakeApp) -> None:
-    page = app.add_sample_pages().library("main").stored[0]
+    page = app.library("main").stored[0]
     app.cited = tuple(
         replace(make_citation(page, ENGLISH_QUOTES[0], n), url_hash=f"{n:032x}", title=f"Page {n}")
         for n in range(1, 11)
@@ -421,10 +350,10 @@ def test_more_than_eight_sources_fold(open_page: Open, app: FakeApp) -> None:
 
 
 def test_conversations_are_listed_searched_renamed_and_deleted(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     page = asked(open_page("chat"))
     lamp = open_id(page)
     page.button(key="talk-new").click().run()
+    assert ENGLISH_QUOTES[0] not in words(page) and "conversation" not in page.query_params
     bell = open_id(asked(page, "And the bell?"))
     assert page.button(key=f"talk-open-{bell}").label == "And the bell?"
     page.text_input(key="talk-search").set_value("nothing like it").run()
@@ -444,8 +373,7 @@ def test_conversations_are_listed_searched_renamed_and_deleted(open_page: Open, 
     assert "conversation" not in page.query_params
 
 
-def test_a_conversation_can_be_taken_elsewhere(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
+def test_a_conversation_can_be_taken_elsewhere(open_page: Open, language: str) -> None:
     page = asked(open_page("chat", language), ASKED[language][0])
     assert not page.get("download_button")
     names = [one.proto.label for one in opened(page, "talk-menu").get("download_button")]
@@ -453,7 +381,6 @@ def test_a_conversation_can_be_taken_elsewhere(open_page: Open, app: FakeApp, la
 
 
 def test_rephrasing_a_question_starts_a_branch_with_the_earlier_turns(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     page = asked(open_page("chat"), "How often was the lamp wound?", "And in fog?")
     source = open_id(page)
     turn = app.newest
@@ -463,10 +390,8 @@ def test_rephrasing_a_question_starts_a_branch_with_the_earlier_turns(open_page:
     page.run()
     branch = open_id(page)
     assert [one.question for one in app.conversations.turns(source)] == ["How often was the lamp wound?", "And in fog?"]
-    assert [one.question for one in app.conversations.turns(branch)] == [
-        "How often was the lamp wound?",
-        "And at night?",
-    ]
+    changed = ["How often was the lamp wound?", "And at night?"]
+    assert [one.question for one in app.conversations.turns(branch)] == changed
     assert app.conversations.conversation(branch).title == "And at night?"
     page.button(key="talk-origin").click().run()
     assert open_id(page) == source
@@ -475,7 +400,6 @@ def test_rephrasing_a_question_starts_a_branch_with_the_earlier_turns(open_page:
 
 
 def test_thumbs_are_kept_with_a_reason_and_a_correction(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     page = asked(open_page("chat", language), ASKED[language][0])
     turn = app.newest
     page.feedback(key=f"thumbs-{turn}").set_value(0).run()
@@ -492,7 +416,6 @@ def test_thumbs_are_kept_with_a_reason_and_a_correction(open_page: Open, app: Fa
 
 
 def test_questions_to_ask_next_are_one_click_away(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     app.suggestions = ("And in *fog*?",)
     page = asked(open_page("chat", language), ASKED[language][0])
     assert label("next_questions", language) in words(page)
@@ -501,7 +424,6 @@ def test_questions_to_ask_next_are_one_click_away(open_page: Open, app: FakeApp,
 
 
 def test_what_an_answer_used_is_said(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     app.usage = Usage(3, 1000, 240, estimated=True, money=0.00123)
     page = asked(open_page("chat", language), ASKED[language][0])
     shown = words(page)
@@ -509,13 +431,10 @@ def test_what_an_answer_used_is_said(open_page: Open, app: FakeApp, language: st
     assert (
         f"{duration(1200, language)} · {calls} · {tokens} · {label('usage_money', language, money='0.0012')}" in shown
     )
-    assert label("usage_whole", language, usage=f"{calls} · {tokens}") in shown.replace(" · 费用 0.0012", "").replace(
-        " · cost 0.0012", ""
-    )
+    assert label("usage_whole", language, usage=f"{calls} · {tokens}") in shown.replace(" · 费用 0.0012", "")
 
 
 def test_a_page_that_changed_or_is_gone_is_marked(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     page = asked(open_page("chat", language), ASKED[language][0])
     assert label("source_newer", language) not in words(page)
     stored = app.library().stored
@@ -528,7 +447,6 @@ def test_a_page_that_changed_or_is_gone_is_marked(open_page: Open, app: FakeApp,
 
 
 def test_options_go_along_with_the_question(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     app.settings = app.settings.model_copy(update={"llm_model": "big", "llm_base_url": "http://127.0.0.1:1/v1"})
     app.chats = FakeChats(app.settings)
     app.usage = Usage(calls=1)
@@ -550,7 +468,6 @@ def test_options_go_along_with_the_question(open_page: Open, app: FakeApp) -> No
 
 
 def test_a_model_named_beside_the_question_is_tried_on_the_spot(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     app.settings = app.settings.model_copy(update={"llm_model": "big", "llm_base_url": "http://127.0.0.1:1/v1"})
     app.chats = FakeChats(app.settings)
     for name, menu in (("fast_model", "options"), ("model", "model-menu")):
@@ -566,15 +483,13 @@ def test_a_model_named_beside_the_question_is_tried_on_the_spot(open_page: Open,
     assert page.session_state["pagelight"].chat.model == "bigger"
 
 
-def test_without_a_chat_model_only_the_time_can_be_limited(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_without_a_chat_model_only_the_time_can_be_limited(open_page: Open) -> None:
     page = opened(open_page("chat"), "options")
     assert [one.key for one in page.number_input] == ["option-seconds"]
     assert not page.exception
 
 
 def test_other_libraries_are_chosen_beside_the_question(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     name = app.libraries.create("Boats & ferries")
     page = opened(open_page("chat", language), "filters")
     page.multiselect(key="filter-libraries").set_value([name]).run()
@@ -595,7 +510,6 @@ def test_what_was_remembered_is_said_and_undone_with_one_click(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rag.ui.chat.conversation.person_id", lambda: "ann")
-    app.add_sample_pages()
     page = asked(open_page("chat", language))
     note = app.memory.add("ann", "I work in Berlin", permanent=True)
     app.database.conversations.add_extra(app.newest, {"settings": {"remembered": note}})
@@ -604,9 +518,7 @@ def test_what_was_remembered_is_said_and_undone_with_one_click(
     assert app.memory.notes("ann") == [] and label("remembered_gone", language) in words(page)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
 def test_selected_pages_limit_the_questions_of_a_conversation(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     stored = app.library("main").stored[0]
     page = open_page("chat", language)
     page.button(key="page-picker-toggle").click().run()

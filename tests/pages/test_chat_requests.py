@@ -57,7 +57,6 @@ def test_added_pages_are_listed_by_title_and_a_failure_once(
     assert len(answer) == 1 and "missing" not in answer[0]
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_page_is_removed_after_a_confirmation(
     open_page: Open, library: App, page_server: PageServer, language: str
 ) -> None:

@@ -15,8 +15,6 @@ from tests.pages.conftest import Open, words
 from tests.support.fake_app import FakeApp
 from tests.support.odd_addresses import ODD_ADDRESSES
 
-BOTH = pytest.mark.parametrize("language", ["en", "zh"])
-
 
 def choose(page: AppTest, *, ticked: tuple[int, ...] = (), opened: int | None = None) -> None:
     """Select rows of the page's table, or click a cell of one."""
@@ -38,31 +36,26 @@ def first_page(app: FakeApp) -> Page:
     return app.library("main").stored[0]
 
 
-@BOTH
-def test_an_empty_library_says_what_to_do_next(open_page: Open, language: str) -> None:
+def test_an_empty_library_says_what_to_do_next(open_page: Open, app: FakeApp, language: str) -> None:
+    app.library().clear()
     page = open_page("library", language)
     assert not page.exception
     assert label("empty_title", language) in words(page)
 
 
-def test_the_table_lists_the_pages(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
+def test_the_table_lists_the_pages(open_page: Open, language: str) -> None:
     page = open_page("library", language)
     assert not page.exception
     table = page.dataframe[0].value
     assert sorted(table["title"]) == ["Keeping a lighthouse", "灯塔的看守"]
     assert set(table["language"]) == {label("language_en", language), label("language_zh", language)}
     assert set(table["state"]) == {label("row_active", language)}
-    assert list(page.dataframe[0].proto.column_order) == [
-        "title",
-        "site",
-        "language",
-    ]  # others are the same
+    assert list(page.dataframe[0].proto.column_order) == ["title", "site", "language"]  # others are the same
 
 
 @pytest.mark.parametrize("url", [url for url in ODD_ADDRESSES if "\ud800" not in url])  # which no database stores
 def test_no_stored_address_keeps_the_page_from_being_drawn(open_page: Open, app: FakeApp, url: str) -> None:
-    library = app.add_sample_pages().library("main")
+    library = app.library("main")
     library.stored[0] = replace(library.stored[0], url=url, aliases=(url,), site=url)
     page = open_page("library")
     assert not page.exception and not page.error and len(page.dataframe[0].value) == 2
@@ -70,32 +63,13 @@ def test_no_stored_address_keeps_the_page_from_being_drawn(open_page: Open, app:
     assert not page.exception and not page.error
 
 
-def test_the_filter_narrows_the_table(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_words_narrow_the_table_by_title_or_text(open_page: Open, app: FakeApp) -> None:
     page = open_page("library")
-    page.text_input(key="library-words").set_value("灯塔").run()
-    assert titles(page) == ["灯塔的看守"]
     page.text_input(key="library-words").set_value("nowhere").run()
     assert "nowhere" in words(page)
     assert not page.dataframe
-
-
-def test_words_are_looked_for_in_the_texts(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
-    page = open_page("library")
-    page.toggle(key="library-in_text").set_value(True).run()
-    page.text_input(key="library-words").set_value("发条").run()
-    assert titles(page) == ["灯塔的看守"]
-    assert app.searched[-1]["strategy"] == "keyword"
-    searches = len(app.searched)
-    page.run()
-    assert len(app.searched) == searches
-
-
-def test_what_is_typed_into_the_filter_outlives_the_switch_to_texts(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
-    page = open_page("library")
     page.text_input(key="library-words").set_value("灯塔").run()
+    assert titles(page) == ["灯塔的看守"]
     page.toggle(key="library-in_text").set_value(True).run()
     box = page.text_input(key="library-words")
     assert box.value == "灯塔"
@@ -103,10 +77,16 @@ def test_what_is_typed_into_the_filter_outlives_the_switch_to_texts(open_page: O
     choose(page, opened=0)
     page.button(key="page-back").click().run()
     assert page.text_input(key="library-words").value == "灯塔"
+    page.text_input(key="library-words").set_value("发条").run()
+    assert titles(page) == ["灯塔的看守"]
+    assert app.searched[-1] == {"question": "发条", "library": "main", "strategy": "keyword", "fetch_k": 300}
+    searches = len(app.searched)
+    page.run()
+    assert len(app.searched) == searches
 
 
 def test_a_state_shows_its_pages_alone(open_page: Open, app: FakeApp) -> None:
-    library = app.add_sample_pages().library("main")
+    library = app.library("main")
     library.stored[0] = replace(library.stored[0], status="gone")
     page = open_page("library")
     page.button_group(key="library-state").set_value("gone").run()
@@ -114,8 +94,7 @@ def test_a_state_shows_its_pages_alone(open_page: Open, app: FakeApp) -> None:
     assert list(page.dataframe[0].value["state"]) == [label("row_gone", "en")]
 
 
-def test_filters_outlive_a_visit_to_a_page(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_filters_outlive_a_visit_to_a_page(open_page: Open) -> None:
     page = open_page("library")
     page.selectbox(key="library-language").select("zh").run()
     choose(page, opened=0)
@@ -127,7 +106,6 @@ def test_filters_outlive_a_visit_to_a_page(open_page: Open, app: FakeApp) -> Non
 
 
 def test_all_pages_go_only_after_a_confirmation(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     page = open_page("library", language)
     page.button(key="clear").click().run()
     assert page.button(key="clear-go").disabled
@@ -142,7 +120,6 @@ def test_all_pages_go_only_after_a_confirmation(open_page: Open, app: FakeApp, l
 
 
 def test_ticked_pages_go_after_a_confirmation(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     page = open_page("library", language)
     place = titles(page).index("Keeping a lighthouse")
     choose(page, ticked=(place,))
@@ -161,8 +138,7 @@ def test_ticked_pages_go_after_a_confirmation(open_page: Open, app: FakeApp, lan
     assert label("count_added", language, count=1) not in words(page)
 
 
-def test_ticked_pages_are_left_out_and_let_in_again(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_ticked_pages_are_left_out_let_in_and_looked_at_again(open_page: Open, app: FakeApp) -> None:
     page = open_page("library")
     choose(page, ticked=(0, 1))
     page.button(key="bulk-leave-out").click().run()
@@ -170,11 +146,6 @@ def test_ticked_pages_are_left_out_and_let_in_again(open_page: Open, app: FakeAp
     choose(page, ticked=(0,))
     page.button(key="bulk-let-in").click().run()
     assert len(app.library("main").excluded_pages()) == 1
-
-
-def test_ticked_pages_are_looked_at_again_and_followed(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
-    page = open_page("library")
     choose(page, ticked=(0, 1))
     page.button(key="bulk-recheck").click().run()
     assert set(app.imports.jobs.rechecked[0]["url_hashes"]) == {f"{1:032x}", f"{2:032x}"}
@@ -186,8 +157,7 @@ def test_ticked_pages_are_looked_at_again_and_followed(open_page: Open, app: Fak
     assert "job" not in page.query_params
 
 
-def test_a_click_opens_the_text_of_a_page(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
+def test_a_click_opens_the_text_of_a_page(open_page: Open, language: str) -> None:
     page = open_page("library", language)
     choose(page, opened=titles(page).index("灯塔的看守"))
     assert not page.exception
@@ -197,7 +167,6 @@ def test_a_click_opens_the_text_of_a_page(open_page: Open, app: FakeApp, languag
 
 
 def test_chunks_are_marked_where_they_lie(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     page = open_page("library", language, page=f"{1:032x}")
     page.button_group(key="page-view").set_value("chunks").run()
     assert not page.exception
@@ -209,7 +178,7 @@ def test_chunks_are_marked_where_they_lie(open_page: Open, app: FakeApp, languag
 
 
 def test_a_changed_page_shows_what_changed(open_page: Open, app: FakeApp, language: str) -> None:
-    library = app.add_sample_pages().library("main")
+    library = app.library("main")
     before = first_page(app)
     changed = before.text.replace("four hours", "six hours")
     moment = datetime.now(UTC).isoformat()
@@ -226,7 +195,7 @@ def test_a_changed_page_shows_what_changed(open_page: Open, app: FakeApp, langua
 
 
 def test_a_summary_is_made_with_a_click_and_gone_with_the_text(open_page: Open, app: FakeApp, language: str) -> None:
-    library = app.add_sample_pages().library("main")
+    library = app.library("main")
     own = library.stored[0 if language == "en" else 1]
     page = open_page("library", language, page=own.url_hash)
     page.button_group(key="page-view").set_value("summary").run()
@@ -243,7 +212,7 @@ def test_a_summary_is_made_with_a_click_and_gone_with_the_text(open_page: Open, 
 
 
 def test_a_page_tells_what_is_known_of_it(open_page: Open, app: FakeApp) -> None:
-    library = app.add_sample_pages().library("main")
+    library = app.library("main")
     library.stored[0] = replace(
         library.stored[0],
         author="Ida [Lewis](https://evil.example)",
@@ -262,8 +231,7 @@ def test_a_page_tells_what_is_known_of_it(open_page: Open, app: FakeApp) -> None
     assert not any("](https://evil" in str(element.value) for element in page.caption)
 
 
-def test_a_page_that_is_not_there_leads_back_to_the_list(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_a_page_that_is_not_there_leads_back_to_the_list(open_page: Open) -> None:
     page = open_page("library", page="f" * 32)
     assert "page" not in page.query_params
     assert len(titles(page)) == 2
@@ -271,7 +239,6 @@ def test_a_page_that_is_not_there_leads_back_to_the_list(open_page: Open, app: F
 
 
 def test_a_schedule_is_set_and_taken_back(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     page = open_page("library", language)
     page.selectbox(key="schedule-site").select("lighthouse.example")
     page.number_input(key="schedule-every-library").set_value(2)
@@ -285,7 +252,6 @@ def test_a_schedule_is_set_and_taken_back(open_page: Open, app: FakeApp, languag
 
 
 def test_one_page_has_a_schedule_of_its_own(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     page = open_page("library", page=f"{1:032x}")
     page.selectbox(key="schedule-unit-page").select("hours")
     page.number_input(key="schedule-every-page").set_value(12)
@@ -294,8 +260,7 @@ def test_one_page_has_a_schedule_of_its_own(open_page: Open, app: FakeApp) -> No
     assert (view.schedule.url_hashes, view.schedule.every_hours) == ((f"{1:032x}",), 12)
 
 
-def test_the_library_becomes_a_file(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
+def test_the_library_becomes_a_file(open_page: Open, language: str) -> None:
     page = open_page("library", language)
     page.button(key="export-go").click().run()
     assert label("transfer_export", language, library="main") in words(page)
@@ -308,7 +273,6 @@ def test_the_library_becomes_a_file(open_page: Open, app: FakeApp, language: str
 
 
 def test_a_file_becomes_a_library(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     page = open_page("library")
     page.text_input(key="import-name-0").set_value("second")
     uploader = next(one for one in page.file_uploader if one.key == "import-file-0")
@@ -318,8 +282,7 @@ def test_a_file_becomes_a_library(open_page: Open, app: FakeApp) -> None:
     assert page.query_params["transfer"] == "transfer1"
 
 
-def test_a_library_is_renamed(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
+def test_a_library_is_renamed(open_page: Open, language: str) -> None:
     page = open_page("library", language)
     page.text_input(key="rename-title-main").set_value("Our Wiki")
     page.button(key="library-rename").click().run()
@@ -328,7 +291,6 @@ def test_a_library_is_renamed(open_page: Open, app: FakeApp, language: str) -> N
 
 
 def test_a_library_is_removed_after_a_question_and_brought_back(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     name = app.libraries.create("My Notes")
     page = open_page("library", language, library=name)
     page.button(key="library-remove").click().run()
@@ -353,14 +315,10 @@ def test_a_link_to_a_deleted_library_offers_to_restore_it(open_page: Open, app: 
 
 def with_map(app: FakeApp) -> PageMap:
     """Add and return a map with two subjects, the first of which is about the second of two pages."""
-    first, second = (page.url_hash for page in app.add_sample_pages().library("main").stored)
+    first, second = (page.url_hash for page in app.library("main").stored)
     subjects = ("看守 · 发条", "four · hours")
     app.page_maps.found = PageMap({first: (0.0, 1.0), second: (1.0, 0.25)}, subjects, {first: 1, second: 0})
     return app.page_maps.found
-
-
-def open_map(open_page: Open, **params: str) -> AppTest:
-    return open_page("library", view="map", **params)
 
 
 def dots(page: AppTest) -> dict[str, str]:
@@ -371,62 +329,40 @@ def dots(page: AppTest) -> dict[str, str]:
 
 def test_the_map_has_a_dot_for_each_page_at_its_place(open_page: Open, app: FakeApp) -> None:
     with_map(app)
-    found = dots(open_map(open_page))
+    page = open_page("library", view="map")
+    found = dots(page)
     assert found.keys() == {"Keeping a lighthouse", "灯塔的看守"}
     assert "--n:1;left:4.00%;top:96.00%" in found["Keeping a lighthouse"]
     assert "--n:0;left:96.00%;top:27.00%" in found["灯塔的看守"]
-
-
-def test_a_dot_opens_its_page(open_page: Open, app: FakeApp) -> None:
-    with_map(app)
-    page = open_map(open_page)
+    for scheme, groups in (("site", {"lighthouse.example", "灯塔.example"}), ("added", {label("age_older", "en")})):
+        page.button_group(key="map-colours").set_value(scheme).run()
+        assert set(re.findall(r"</i>([^<]*)</span>", drawn_html(page))) == groups
+    page.text_input(key="library-words").set_value("灯塔").run()
+    assert " aside" in dots(page)["Keeping a lighthouse"]
+    assert " aside" not in dots(page)["灯塔的看守"]
     page.text_input(key="requested-page").set_value(first_page(app).url_hash).run()
     assert page.query_params["page"] == first_page(app).url_hash
     assert "Keeping a lighthouse" in words(page)
 
 
-def test_pages_that_filters_leave_out_are_faint_on_the_map(open_page: Open, app: FakeApp) -> None:
-    with_map(app)
-    page = open_map(open_page)
-    page.text_input(key="library-words").set_value("灯塔").run()
-    assert " aside" in dots(page)["Keeping a lighthouse"]
-    assert " aside" not in dots(page)["灯塔的看守"]
-
-
-@pytest.mark.parametrize(("told", "keys"), [("site", {"lighthouse.example", "灯塔.example"}), ("added", {"age_older"})])
-def test_colours_tell_sites_or_ages(open_page: Open, app: FakeApp, told: str, keys: set[str]) -> None:
-    with_map(app)
-    page = open_map(open_page)
-    page.button_group(key="map-colours").set_value(told).run()
-    found = set(re.findall(r"</i>([^<]*)</span>", drawn_html(page)))
-    assert found == {label(key, "en") if key.startswith("age_") else key for key in keys}
-
-
-def test_a_link_to_a_subject_lists_its_pages_alone(open_page: Open, app: FakeApp) -> None:
+def test_a_link_to_a_subject_lists_its_pages_alone_and_an_unknown_one_all(open_page: Open, app: FakeApp) -> None:
     found = with_map(app)
     page = open_page("library", subject=found.topics[0])
     assert titles(page) == ["灯塔的看守"]
     assert "subject" not in page.query_params
     page.button_group(key="library-subject").set_value(found.topics[1]).run()
     assert titles(page) == ["Keeping a lighthouse"]
-
-
-def test_a_subject_that_is_no_more_narrows_nothing(open_page: Open, app: FakeApp) -> None:
-    with_map(app)
     assert len(titles(open_page("library", subject="gone"))) == 2
 
 
-def test_a_small_library_has_no_map(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
-    assert label("map_too_few", "en", fewest=MIN_PAGES) in words(open_map(open_page))
+def test_a_small_library_has_no_map(open_page: Open) -> None:
+    assert label("map_too_few", "en", fewest=MIN_PAGES) in words(open_page("library", view="map"))
 
 
-@BOTH
 def test_a_library_of_another_model_moves_and_can_go_back(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rag.app.libraries._CACHE_SECONDS", 0.0)  # records change without the app's knowledge
-    app.add_sample_pages()
     ensure_registry(app.libraries._client)
     register(app.libraries._client, "main", library_payload(LibraryInfo("main", MINILM_STORED, 384)))
     current = app.libraries.current_model()

@@ -9,8 +9,6 @@ from tests.pages.conftest import Open, page_file, words
 from tests.pages.test_chat_page import ASKED
 from tests.support.fake_app import FakeApp
 
-BOTH = pytest.mark.parametrize("language", ["en", "zh"])
-
 
 def searched(open_page: Open, language: str) -> AppTest:
     page = open_page("search", language)
@@ -25,9 +23,8 @@ def choosing(page: AppTest) -> AppTest:
     return page.run()
 
 
-@BOTH
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_search_shows_passages_and_why_and_asks_nothing(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     page = searched(open_page, language)
     assert not page.exception
     shown = words(page)
@@ -40,50 +37,41 @@ def test_a_search_shows_passages_and_why_and_asks_nothing(open_page: Open, app: 
     assert page.query_params["find"] == ASKED[language][0]
 
 
-def test_drawing_again_does_not_search_again(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_a_search_is_made_once_and_its_question_can_be_asked(open_page: Open, app: FakeApp) -> None:
     page = searched(open_page, "en")
     page.run()
     page.run()
     assert len(app.searched) == 1
     page.button(key="search-go").click().run()
     assert len(app.searched) == 2
+    page.button(key="search-ask").click().run()
+    assert app.asked[0]["question"] == ASKED["en"][0]
 
 
 def test_a_search_in_the_address_is_made(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     page = open_page("search")
     page.query_params["find"] = "lamp"
     page.run()
     assert app.searched[0]["question"] == "lamp"
 
 
-def test_an_empty_library_says_so(open_page: Open, language: str) -> None:
+def test_an_empty_library_says_so(open_page: Open, app: FakeApp, language: str) -> None:
+    app.library().clear()
     page = open_page("search", language)
     assert not page.exception
     assert label("search_empty", language) in words(page)
 
 
 def test_nothing_found_is_said(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
-    other = "灯" if language == "en" else "lamp"
     stored = app.library("main").stored
     stored[:] = [page for page in stored if page.language == language]
     page = open_page("search", language)
-    page.text_input(key="search-text").set_value(other)
+    page.text_input(key="search-text").set_value("lamp")
     page.button(key="search-go").click().run()
     assert label("search_found_none", language) in words(page)
 
 
-def test_the_question_can_be_asked(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
-    page = searched(open_page, "en")
-    page.button(key="search-ask").click().run()
-    assert app.asked[0]["question"] == ASKED["en"][0]
-
-
 def test_filters_reach_the_search_and_the_question(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     page = choosing(open_page("search", language))
     assert not page.exception
     page.multiselect(key="filter-pages").set_value([app.library("main").stored[0].url_hash])
@@ -107,8 +95,7 @@ def test_filters_reach_the_search_and_the_question(open_page: Open, app: FakeApp
     assert app.asked[0]["filters"] == made["filters"]
 
 
-def test_a_chip_takes_its_filter_away(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_a_chip_takes_its_filter_away(open_page: Open) -> None:
     page = choosing(open_page("search"))
     page.multiselect(key="filter-languages").set_value(["en", "zh"])
     choosing(page).button(key="chip-0").click()
@@ -118,8 +105,7 @@ def test_a_chip_takes_its_filter_away(open_page: Open, app: FakeApp) -> None:
     assert not [button for button in page.button if (button.key or "").startswith("chip")]
 
 
-def test_the_standard_strategy_is_no_choice(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_the_standard_strategy_is_no_choice(open_page: Open) -> None:
     page = choosing(open_page("search"))
     select = page.selectbox(key="filter-strategy")
     standard = select.value
@@ -130,7 +116,6 @@ def test_the_standard_strategy_is_no_choice(open_page: Open, app: FakeApp) -> No
 
 
 def test_another_library_has_its_own_filters(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     app.libraries.create("second")
     page = choosing(open_page("search"))
     page.multiselect(key="filter-languages").set_value(["en"])

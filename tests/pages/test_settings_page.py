@@ -13,27 +13,26 @@ from rag.models.model_files import builtin_model
 from rag.prompts.texts import PromptTexts
 from rag.runs.run import Question
 from rag.ui.kit import session
-from tests.pages.conftest import Open, page_file, words
-from tests.pages.test_shell import ANN, BOB, admit
+from tests.pages.conftest import ANN, BOB, Admit, Open, page_file, words
 from tests.support.fake_app import FakeApp, FakeChats
 
-BOTH = pytest.mark.parametrize("language", ["en", "zh"])
 
-
-@BOTH
 def test_what_is_in_use_is_said(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     page = open_page("settings", language)
     assert not page.exception
     shown = words(page)
-    for key in ("use_database_embedded", "use_chat_none"):
+    for key in ("use_database_embedded", "use_chat_none", "use_prices_none", "use_limits_none"):
         assert label(key, language) in shown
     assert label("use_embedding_builtin", language, name=builtin_model()) in shown
     assert str(app.settings.rag_data_dir) in shown
+    chosen = {"llm_price_in": 0.3, "llm_price_out": 1.2, "answer_max_calls": 4, "answer_max_tokens": 20_000}
+    app.settings = app.settings.model_copy(update=chosen)
+    shown = words(open_page("settings", language))
+    assert label("use_prices_set", language, tokens_in="0.3", tokens_out="1.2") in shown
+    assert label("use_limit_tokens", language, count="20,000") in shown
 
 
-def test_settings_have_tabs_and_the_way_there_is_the_status(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_settings_have_tabs_and_the_way_there_is_the_status(open_page: Open) -> None:
     page = open_page("chat")
     page.menu_button(key="manage").click("settings").run()
     assert page.tabs
@@ -53,9 +52,10 @@ def fill(page: object, model: str, base_url: str, key: str) -> None:
 
 
 def test_a_chat_model_is_kept_for_this_session(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     page = open_page("settings")
     fill(page, "qwen3:8b", "http://127.0.0.1:11434/v1", "a key")
+    page.text_input(key="chat-fast-model").set_value("small")
+    page.number_input(key="chat-temperature").set_value(0.4)
     page.button(key="chat-use").click().run()
     assert not page.exception
     assert label("chat_in_use", "en", model="qwen3:8b") in words(page)
@@ -64,12 +64,11 @@ def test_a_chat_model_is_kept_for_this_session(open_page: Open, app: FakeApp) ->
     assert page.text_input(key="chat-key-1").value == ""
     page.switch_page(page_file("chat")).run()
     page.chat_input[0].set_value("How often?").run()
-    assert app.asked[0]["chat"].model == "qwen3:8b"
-    assert app.asked[0]["chat"].api_key == "a key"
+    chat = app.asked[0]["chat"]
+    assert (chat.model, chat.api_key, chat.fast_model, chat.temperature) == ("qwen3:8b", "a key", "small", 0.4)
 
 
-def test_a_key_goes_to_the_service_it_was_given_for(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_a_key_goes_to_the_service_it_was_given_for(open_page: Open) -> None:
     page = open_page("settings")
     fill(page, "large", "http://127.0.0.1:11434/v1", "a key")
     page.button(key="chat-use").click().run()
@@ -81,7 +80,7 @@ def test_a_key_goes_to_the_service_it_was_given_for(open_page: Open, app: FakeAp
         assert page.session_state["pagelight"].chat.api_key == key
 
 
-def test_what_is_entered_is_tested_before_it_is_used(open_page: Open, app: FakeApp, language: str) -> None:
+def test_what_is_entered_is_tested_before_it_is_used(open_page: Open, language: str) -> None:
     page = open_page("settings", language)
     fill(page, "qwen3:8b", "http://127.0.0.1:11434/v1", "wrong")
     page.button(key="chat-use").click().run()
@@ -94,7 +93,7 @@ def test_what_is_entered_is_tested_before_it_is_used(open_page: Open, app: FakeA
     assert label("use_chat_none", language) in words(page)
 
 
-def test_a_service_and_one_of_its_models_are_chosen(open_page: Open, app: FakeApp, language: str) -> None:
+def test_a_service_and_one_of_its_models_are_chosen(open_page: Open, language: str) -> None:
     page = open_page("settings", language)
     page.button_group(key="chat-service").set_value("Ollama").run()
     assert page.text_input(key="chat-base-url").value == "http://127.0.0.1:11434/v1"
@@ -119,29 +118,7 @@ def test_the_database_is_tested(open_page: Open) -> None:
     assert len(page.success) == 1
 
 
-def test_the_fast_model_and_the_temperature_are_kept(open_page: Open, app: FakeApp) -> None:
-    page = open_page("settings")
-    fill(page, "big", "http://127.0.0.1:11434/v1", "")
-    page.text_input(key="chat-fast-model").set_value("small")
-    page.number_input(key="chat-temperature").set_value(0.4)
-    page.button(key="chat-use").click().run()
-    chat = page.session_state["pagelight"].chat
-    assert (chat.model, chat.fast_model, chat.temperature) == ("big", "small", 0.4)
-
-
-def test_prices_and_limits_are_said(open_page: Open, app: FakeApp, language: str) -> None:
-    shown = words(open_page("settings", language))
-    assert label("use_prices_none", language) in shown
-    assert label("use_limits_none", language) in shown
-    chosen = {"llm_price_in": 0.3, "llm_price_out": 1.2, "answer_max_calls": 4, "answer_max_tokens": 20_000}
-    app.settings = app.settings.model_copy(update=chosen)
-    shown = words(open_page("settings", language))
-    assert label("use_prices_set", language, tokens_in="0.3", tokens_out="1.2") in shown
-    assert label("use_limit_tokens", language, count="20,000") in shown
-
-
 def test_feedback_is_counted_and_downloaded_as_test_cases(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     assert label("feedback_none", language) in words(open_page("settings", language))
     asked = app.converse(Question("How often was the lamp wound?", ("main",)))
     app.answer(asked.run_id)
@@ -159,7 +136,7 @@ def connect(page: AppTest) -> None:
     page.button(key="chat-use").click().run()
 
 
-def test_what_is_connected_is_the_browsers(open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_connected_is_the_browsers(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "browser_id", lambda: "one")
     connect(open_page("settings"))
     for browser, model in (("one", "qwen3:8b"), ("two", None), ("", None)):
@@ -168,31 +145,23 @@ def test_what_is_connected_is_the_browsers(open_page: Open, app: FakeApp, monkey
         assert (chat.model if chat else None) == model
 
 
-def test_who_signs_out_takes_the_model_along(open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_stays_with_its_person(open_page: Open, monkeypatch: pytest.MonkeyPatch, admit: Admit) -> None:
     monkeypatch.setattr(session, "browser_id", lambda: "shared")
     monkeypatch.setattr(st, "logout", lambda: None)
-    admit(app.add_sample_pages(), monkeypatch, ANN, "@example.com")
+    admit(ANN, "@example.com")
     page = open_page("settings")
     connect(page)
     assert open_page("chat").session_state["pagelight"].chat
+    admit(BOB, "@example.com")
+    assert open_page("chat").session_state["pagelight"].chat is None, "another person in the same browser has none"
+    admit(ANN, "@example.com")
     page.button(key="sign-out").click().run()
-    assert open_page("chat").session_state["pagelight"].chat is None
-
-
-def test_another_person_in_the_same_browser_has_no_model(
-    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session, "browser_id", lambda: "shared")
-    admit(app.add_sample_pages(), monkeypatch, ANN, "@example.com")
-    connect(open_page("settings"))
-    admit(app, monkeypatch, BOB, "@example.com")
-    assert open_page("chat").session_state["pagelight"].chat is None
+    assert open_page("chat").session_state["pagelight"].chat is None, "signing out disconnects it"
 
 
 def test_rules_for_models_are_replaced_and_taken_back(
     open_page: Open, app: FakeApp, tmp_path: Path, language: str
 ) -> None:
-    app.add_sample_pages()
     app.chats.prompts = PromptTexts(tmp_path)
     page = open_page("settings", language)
     page.selectbox(key="prompt-name").select("need.en").run()
@@ -210,13 +179,17 @@ def test_rules_for_models_are_replaced_and_taken_back(
     assert page.text_area[0].value == before.text
 
 
-def test_only_who_administers_sees_the_rules(open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    admit(app.add_sample_pages(), monkeypatch, ANN, "@example.com")
-    assert label("settings_prompts", "en") not in words(open_page("settings"))
-    app.settings = app.settings.model_copy(update={"auth_admins": (BOB["email"],)})
-    assert label("settings_prompts", "en") not in words(open_page("settings"))
-    app.settings = app.settings.model_copy(update={"auth_admins": (ANN["email"],)})
-    assert label("settings_prompts", "en") in words(open_page("settings"))
+def test_only_administrators_see_the_rules_and_the_reranker(
+    open_page: Open, app: FakeApp, tmp_path: Path, admit: Admit
+) -> None:
+    served = {"reranker_base_url": "http://127.0.0.1:9", "rag_data_dir": tmp_path}
+    app.models.reranking = Reranking(load_settings(None, **served))
+    admit(ANN, "@example.com")
+    for admins, sees in ((), False), ((BOB["email"],), False), ((ANN["email"],), True):
+        app.settings = app.settings.model_copy(update={"auth_admins": admins})
+        shown = words(open_page("settings"))
+        for key in ("settings_prompts", "settings_reranker"):
+            assert (label(key, "en") in shown) is sees
 
 
 def test_notes_are_listed_edited_and_deleted(
@@ -236,11 +209,9 @@ def test_notes_are_listed_edited_and_deleted(
     assert not page.exception and len(app.memory.notes("bob")) == 1
 
 
-@BOTH
 def test_a_reranker_is_turned_on_after_it_was_compared(
     open_page: Open, app: FakeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
-    app.add_sample_pages()
     assert label("settings_reranker", language) not in words(open_page("settings", language))  # none is configured
     served = {"reranker_base_url": "http://127.0.0.1:9", "reranker_model": "judge"}
     reranking = app.models.reranking = Reranking(load_settings(None, rag_data_dir=tmp_path, **served))
@@ -265,13 +236,3 @@ def test_a_reranker_is_turned_on_after_it_was_compared(
     assert label("reranker_on", language, model="judge") in words(page)
     page.button(key="rerank-switch").click().run()
     assert reranking.current is None
-
-
-def test_only_administrators_turn_a_reranker_on(
-    open_page: Open, app: FakeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    served = {"reranker_base_url": "http://127.0.0.1:9", "rag_data_dir": tmp_path}
-    app.models.reranking = Reranking(load_settings(None, **served))
-    admit(app.add_sample_pages(), monkeypatch, BOB, "@example.com")
-    app.settings = app.settings.model_copy(update={"auth_admins": ("ann@example.com",)})
-    assert label("settings_reranker", "en") not in words(open_page("settings"))

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-
 from rag.access import build_person
 from rag.locales import Language, label
-from tests.pages.conftest import Open, words
-from tests.pages.test_shell import ANN, BOB, admit
+from tests.pages.conftest import ANN, BOB, Admit, Open, words
 from tests.support.fake_app import FakeApp
 
 QUESTION = "What lights the tower?"
 
 
-def test_a_link_is_made_opened_and_removed(
-    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: Language
-) -> None:
-    admit(app.add_sample_pages(), monkeypatch, ANN, "@example.com")
+def test_a_link_is_made_opened_and_removed(open_page: Open, app: FakeApp, admit: Admit, language: Language) -> None:
+    admit(ANN, "@example.com")
     page = open_page("chat", language)
     page.chat_input[0].set_value(QUESTION).run()
     owner = build_person(ANN).owner
@@ -28,22 +23,21 @@ def test_a_link_is_made_opened_and_removed(
     link = app.conversations.conversation(conversation.id, owner).link
     assert any(link in one.value for one in page.code)
 
-    admit(app, monkeypatch, BOB, "@example.com")
+    admit(BOB, "@example.com")
     theirs = open_page("chat", language, shared=link)
     assert not theirs.exception
     seen = words(theirs)
     assert QUESTION in seen and label("talk_shared", language) in seen
     assert not theirs.chat_input and not [one.key for one in theirs.button if one.key and one.key.startswith("branch-")]
 
-    admit(app, monkeypatch, ANN, "@example.com")
+    admit(ANN, "@example.com")
     page.button(key="talk-unlink").click().run()
-    admit(app, monkeypatch, BOB, "@example.com")
+    admit(BOB, "@example.com")
     gone = open_page("chat", language, shared=link)
     assert label("conversation_unknown", language) in words(gone) and QUESTION not in words(gone)
 
 
-def test_without_sign_in_there_is_nobody_to_share_with(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_without_sign_in_there_is_nobody_to_share_with(open_page: Open) -> None:
     page = open_page("chat")
     page.chat_input[0].set_value(QUESTION).run()
     page.session_state["talk-menu"] = True

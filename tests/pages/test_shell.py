@@ -6,15 +6,13 @@ from rag.locales import label, say
 from rag.types import Notice
 from rag.ui import shell
 from rag.ui.kit import session
-from rag.ui.settings import sign_in
-from tests.pages.conftest import Open, page_file, words
+from tests.pages.conftest import ANN, BOB, Admit, Open, page_file, words
 from tests.pages.test_chat_page import ASKED
 from tests.support.fake_app import FakeApp
 from tests.support.lighthouse import ENGLISH_QUOTES
 
 
-def test_the_switch_changes_every_word(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
+def test_the_switch_changes_every_word(open_page: Open) -> None:
     page = open_page("chat", "en")
     page.button_group(key="sidebar-language").set_value("zh").run()
     assert label("start_promise", "zh") in words(page)
@@ -22,7 +20,6 @@ def test_the_switch_changes_every_word(open_page: Open, app: FakeApp) -> None:
 
 
 def test_a_library_is_made_and_chosen(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     page = open_page("chat")
     page.text_input(key="library-name-main").set_value(" My  Second Library ")
     page.button(key="library-create").click().run()
@@ -32,13 +29,12 @@ def test_a_library_is_made_and_chosen(open_page: Open, app: FakeApp) -> None:
     assert label("empty_lead", "en") in words(page)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("name", ["", " ", "a\u202eb", "main\x00"])
-def test_a_wrong_name_makes_no_library(open_page: Open, app: FakeApp, name: str, language: str) -> None:
+def test_a_wrong_name_makes_no_library(open_page: Open, app: FakeApp, language: str) -> None:
     page = open_page("chat", language)
-    page.text_input(key="library-name-main").set_value(name)
-    page.button(key="library-create").click().run()
-    assert say(Notice("library_title_wrong", {"most": 60}), language) in words(page)
+    for name in ("", " ", "a\u202eb", "main\x00"):
+        page.text_input(key="library-name-main").set_value(name)
+        page.button(key="library-create").click().run()
+        assert say(Notice("library_title_wrong", {"most": 60}), language) in words(page)
     assert [info.name for info in app.libraries.infos()] == ["main"]
 
 
@@ -48,9 +44,7 @@ def test_the_library_in_the_address_is_taken(open_page: Open, app: FakeApp) -> N
     assert page.selectbox[0].value == "second"
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
 def test_an_unknown_library_in_the_address_is_said_and_makes_none(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
     page = open_page("chat", language, library="nowhere")
     said = say(Notice("library_unknown", {"library": "nowhere"}), language)
     assert said in words(page)
@@ -62,7 +56,6 @@ def test_an_unknown_library_in_the_address_is_said_and_makes_none(open_page: Ope
     assert said not in words(page.run())
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
 def test_an_app_that_cannot_start_says_why(open_page: Open, monkeypatch: pytest.MonkeyPatch, language: str) -> None:
     def fail() -> None:
         raise ConfigError("data_dir_unwritable", path="/nowhere")
@@ -86,11 +79,9 @@ def test_an_expected_failure_on_a_page_is_one_sentence(
     assert "/nowhere" in words(page)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
 def test_page_recovers_after_a_database_outage(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
-    app.add_sample_pages()
     page = open_page("chat", language)
     question, quotes = ASKED[language]
     page.chat_input[0].set_value(question).run()
@@ -119,14 +110,10 @@ def test_page_recovers_after_a_database_outage(
     assert label("in_use_away", language) not in shown
 
 
-def test_models_that_are_loading_are_noted(open_page: Open, app: FakeApp) -> None:
+def test_models_that_are_loading_or_could_not_be_loaded_are_noted(open_page: Open, app: FakeApp, language: str) -> None:
     app.models.is_ready = False
-    assert label("in_use_loading", "en") in words(open_page("chat"))
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_models_that_could_not_be_loaded_say_why(open_page: Open, app: FakeApp, language: str) -> None:
-    app.models.is_ready, app.models.load_error = False, Notice("embedding_no_folder", {"name": "/nowhere"})
+    assert label("in_use_loading", language) in words(open_page("chat", language))
+    app.models.load_error = Notice("embedding_no_folder", {"name": "/nowhere"})
     page = open_page("chat", language)
     assert not page.exception
     assert "/nowhere" in words(page)
@@ -134,29 +121,13 @@ def test_models_that_could_not_be_loaded_say_why(open_page: Open, app: FakeApp, 
     assert label("in_use_loading", language) not in words(page)
 
 
-SIGNED_IN: dict[str, object] = {"is_logged_in": True, "iss": "https://id.example", "email_verified": True}
-ANN = SIGNED_IN | {"sub": "1", "email": "ann@example.com", "name": "Ann"}
-BOB = SIGNED_IN | {"sub": "2", "email": "bob@example.com", "name": "Bob"}
-
-
-def admit(app: FakeApp, monkeypatch: pytest.MonkeyPatch, claims: dict[str, object] | None, *allowed: str) -> None:
-    """Sign everyone in with `claims` from the identity provider."""
-    app.settings = app.settings.model_copy(update={"auth_allow": allowed})
-    monkeypatch.setattr(sign_in, "user_claims", lambda: claims)
-    monkeypatch.setattr(st, "secrets", {"auth": {"client_id": "x", "client_kwargs": {"prompt": "login"}}})
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
 def test_without_sign_in_conversations_are_said_to_be_shared(open_page: Open, language: str) -> None:
     assert label("shared_by_all", language) in words(open_page("chat", language))
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("name", ["chat", "library", "settings"])
-def test_whoever_is_not_signed_in_sees_the_door_only(
-    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, name: str, language: str
-) -> None:
-    admit(app.add_sample_pages(), monkeypatch, {"is_logged_in": False}, "@example.com")
+def test_whoever_is_not_signed_in_sees_the_door_only(open_page: Open, admit: Admit, name: str, language: str) -> None:
+    admit({"is_logged_in": False}, "@example.com")
     page = open_page(name, language)
     assert not page.exception
     assert label("door_title", language) in words(page)
@@ -165,7 +136,6 @@ def test_whoever_is_not_signed_in_sees_the_door_only(
     assert not page.chat_input
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize(
     ("change", "allowed", "why"),
     [
@@ -177,34 +147,26 @@ def test_whoever_is_not_signed_in_sees_the_door_only(
     ],
 )
 def test_whoever_may_not_enter_is_told_why(
-    open_page: Open,
-    app: FakeApp,
-    monkeypatch: pytest.MonkeyPatch,
-    change: dict[str, object],
-    allowed: list[str],
-    why: str,
-    language: str,
+    open_page: Open, admit: Admit, change: dict[str, object], allowed: list[str], why: str, language: str
 ) -> None:
     claims = ANN | change
-    admit(app.add_sample_pages(), monkeypatch, claims, *allowed)
+    admit(claims, *allowed)
     page = open_page("chat", language)
     assert label(f"door_{why}", language, address=claims["email"]) in words(page)
     assert [one.key for one in page.button] == ["refused-sign-out"]
     assert not page.chat_input
 
 
-def test_a_refusal_names_the_provider_that_gives_no_email_address(
-    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refusal_names_the_provider_that_gives_no_email_address(open_page: Open, app: FakeApp, admit: Admit) -> None:
     claims = {name: value for name, value in ANN.items() if name != "email_verified"}
-    admit(app.add_sample_pages(), monkeypatch, claims, "@example.com")
+    admit(claims, "@example.com")
     assert "AUTH_VERIFIED_ISSUERS: https://id.example" in words(open_page("chat"))
     app.settings = app.settings.model_copy(update={"auth_verified_issuers": ("https://id.example",)})
     assert open_page("chat").chat_input
 
 
 def test_the_navigation_is_hidden_from_who_is_refused(
-    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, admit: Admit
 ) -> None:
     drawn: list[bool] = []
     draw = shell.draw_navigation
@@ -213,31 +175,29 @@ def test_the_navigation_is_hidden_from_who_is_refused(
         "draw_navigation",
         lambda language, hidden=False: (drawn.append(hidden), draw(language, hidden=hidden))[1],
     )
-    admit(app.add_sample_pages(), monkeypatch, ANN, "bob@example.com")
+    admit(ANN, "bob@example.com")
     page = open_page("chat")
     assert drawn[-1] and not page.chat_input
-    admit(app, monkeypatch, ANN, "ann@example.com")
+    admit(ANN, "ann@example.com")
     assert page.run().chat_input and not drawn[-1]
 
 
-def test_a_list_without_sign_in_closes_the_app(open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    admit(app.add_sample_pages(), monkeypatch, None, "@example.com")
+def test_a_list_without_sign_in_closes_the_app(open_page: Open, admit: Admit) -> None:
+    admit(None, "@example.com")
     page = open_page("chat")
     assert "secrets.toml" in words(page)
     assert not page.chat_input
 
 
-def test_conversations_belong_to_the_person_signed_in(
-    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    admit(app.add_sample_pages(), monkeypatch, ANN, "@example.com")
+def test_conversations_belong_to_the_person_signed_in(open_page: Open, app: FakeApp, admit: Admit) -> None:
+    admit(ANN, "@example.com")
     page = open_page("chat")
     page.chat_input[0].set_value("How often was the lamp wound?").run()
     page.run()
     address = page.query_params["conversation"]
     assert "Ann" in words(page)
     assert ENGLISH_QUOTES[0] in words(page)
-    admit(app, monkeypatch, BOB, "@example.com")
+    admit(BOB, "@example.com")
     other = open_page("chat", conversation=address)
     assert len(other.toast) == 1
     assert ENGLISH_QUOTES[0] not in words(other)
@@ -246,7 +206,6 @@ def test_conversations_belong_to_the_person_signed_in(
 
 
 def test_the_address_of_a_conversation_brings_its_library(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     app.libraries.create("second")
     app.library("second").stored[:] = app.library("main").stored
     page = open_page("chat", library="second")
@@ -259,17 +218,16 @@ def test_the_address_of_a_conversation_brings_its_library(open_page: Open, app: 
 
 
 def test_of_several_providers_each_has_its_button(
-    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, admit: Admit
 ) -> None:
-    admit(app, monkeypatch, {"is_logged_in": False}, "*")
+    admit({"is_logged_in": False}, "*")
     sections = {name: {"client_id": "x"} for name in ("google", "okta")}
     monkeypatch.setattr(st, "secrets", {"auth": {"cookie_secret": "x", **sections}})
     assert [one.key for one in open_page("chat").button] == ["sign-in-google", "sign-in-okta"]
 
 
-def test_a_navigation_link_keeps_the_conversation_and_back_leaves_it(open_page: Open, app: FakeApp) -> None:
+def test_a_navigation_link_keeps_the_conversation_and_back_leaves_it(open_page: Open) -> None:
     """Back leads to the page without the conversation; a navigation link, which names none, keeps it."""
-    app.add_sample_pages()
     page = open_page("chat", "en")
     page.chat_input[0].set_value(ASKED["en"][0]).run()
     asked = page.query_params["conversation"]
@@ -287,17 +245,16 @@ def test_a_navigation_link_keeps_the_conversation_and_back_leaves_it(open_page: 
 
 
 def test_answers_are_counted_by_browser_or_by_who_is_signed_in(
-    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
+    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, admit: Admit
 ) -> None:
     def asker(browser: str) -> str:
         monkeypatch.setattr(session, "browser_id", lambda: browser)
         open_page("chat").chat_input[0].set_value("How often was the lamp wound?").run()
         return str(app.asked[-1]["person"])
 
-    app.add_sample_pages()
     first, again, other = asker("a" * 43), asker("a" * 43), asker("b" * 43)
     assert first == again != other
     assert "a" * 43 not in first
-    admit(app, monkeypatch, ANN, "@example.com")
+    admit(ANN, "@example.com")
     signed_in_here, there = asker("a" * 43), asker("b" * 43)
     assert signed_in_here == there not in (first, other)

@@ -9,8 +9,6 @@ from tests.pages.conftest import Open, words
 from tests.pages.test_chat_page import ASKED, connected_chats
 from tests.support.fake_app import FakeApp
 
-LEFT_OUT = Notice("candidate_repeats", {"percent": 93, "place": 1})
-
 
 def answered(open_page: Open, language: str) -> AppTest:
     page = open_page("chat", language)
@@ -24,8 +22,10 @@ def opened(page: AppTest, app: FakeApp) -> AppTest:
 
 
 def test_every_candidate_says_why_it_is_there_or_not(open_page: Open, app: FakeApp, language: str) -> None:
-    app.add_sample_pages()
-    page = opened(answered(open_page, language), app)
+    page = answered(open_page, language)
+    assert label("how", language) in words(page)
+    assert label("why_left_out", language) not in words(page), "a closed panel draws nothing"
+    page = opened(page, app)
     assert not page.exception
     shown = words(page)
     for key in ("why_kept", "why_left_out", "candidate_relevant", "candidate_irrelevant", "strategy_mmr"):
@@ -34,34 +34,15 @@ def test_every_candidate_says_why_it_is_there_or_not(open_page: Open, app: FakeA
     assert "93%" in shown
     assert say(Notice("auto_exact", {"words": "![x](https://evil.example)"}), language).rstrip("。.") in shown
     assert not any("![x]" in str(part.value) for part in page.markdown)
-
-
-def test_a_closed_panel_draws_nothing(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
-    page = answered(open_page, "en")
-    assert label("how", "en") in words(page)
-    assert label("why_left_out", "en") not in words(page)
-
-
-def test_opening_the_panel_searches_nothing(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
-    opened(answered(open_page, "en"), app)
-    assert app.searched == []
-    assert len(app.asked) == 1
-
-
-def test_yesterdays_answer_tells_it_too(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
-    page = answered(open_page, "en")
+    assert app.searched == [] and len(app.asked) == 1, "opening the panel searches nothing"
     del app.runs.answers["run1"]
     shown = words(opened(page, app))
     for key in ("why_kept", "why_left_out", "candidate_relevant", "strategy_mmr"):
-        assert label(key, "en") in shown
+        assert label(key, language) in shown, "a stored answer tells it too"
     assert "93%" in shown
 
 
 def test_several_searches_have_a_tab_each(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     page = answered(open_page, "en")
     answer = app.runs.answers["run1"]
     (search,) = answer.searches
@@ -76,11 +57,11 @@ def test_several_searches_have_a_tab_each(open_page: Open, app: FakeApp) -> None
 def test_an_answer_that_is_missing_says_what_was_searched(
     open_page: Open, app: FakeApp, outcome: str, language: str
 ) -> None:
-    app.add_sample_pages()
     app.outcome = outcome  # type: ignore[assignment]
     page = answered(open_page, language)
     shown = words(page)
     assert label("missing_searched", language) not in shown  # the question itself was searched for
+    assert label(f"outcome_{outcome}", language) in shown
     assert shown.count(label("nearest", language)) == (outcome == "not_in_pages")
     (search,) = app.runs.answers["run1"].searches
     app.runs.answers["run1"] = replace(app.runs.answers["run1"], searches=(replace(search, question="lamp"),))
@@ -88,7 +69,6 @@ def test_an_answer_that_is_missing_says_what_was_searched(
 
 
 def test_deep_mode_is_offered_for_one_question_if_there_is_a_chat_model(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     app.outcome = "not_in_pages"
     page = answered(open_page, "en")
     offer = f"next-deep-{app.newest}"
@@ -101,21 +81,9 @@ def test_deep_mode_is_offered_for_one_question_if_there_is_a_chat_model(open_pag
 
 
 def test_without_passages_the_first_candidates_are_the_nearest(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
     app.outcome = "not_in_pages"
     page = answered(open_page, "en")
     app.runs.answers["run1"] = replace(app.runs.answers["run1"], passages=())
     shown = words(page.run())
     assert label("nearest", "en") in shown
     assert "In fog the bell rang twice a minute." in shown
-
-
-def test_stopping_is_said_at_once(open_page: Open, app: FakeApp) -> None:
-    app.add_sample_pages()
-    app.visible_events = 7
-    page = open_page("chat")
-    page.chat_input[0].set_value("How often was the lamp wound?").run()
-    page.button(key=f"stop-{app.newest}").click().run()
-    assert page.button(key=f"stop-{app.newest}").label == label("chat_stopping", "en")
-    assert page.button(key=f"stop-{app.newest}").disabled
-    assert app.cancelled == ["run1"]

@@ -14,7 +14,7 @@ from rag.reading.extraction.tree import is_hiding_style
 from rag.reading.parser import ExtractedDocument
 from rag.reading.quality import check_quality
 from tests.ingest.vectors import FOLDER, load
-from tests.support.page_server import ARTICLE, CHINESE, PageServer
+from tests.support.page_server import ARTICLE, CHINESE
 
 URL = "https://example.com/a/page"
 FILLER = "The station counts birds above the shore every morning and writes the number into a book. " * 4
@@ -80,6 +80,12 @@ class TestHtml:
         assert text.startswith("## Boats\n\n- Boat number 1 for 100 crowns\n- Boat number 2")
         assert text.endswith("Boat number 29 for 2900 crowns")
         assert "Menu here" not in text
+
+    def test_a_page_without_a_body_tag(self) -> None:
+        text = "The next page goes on as if nothing was."
+        found = extract_html(f"<!doctype html><title>Good</title><article><h1>Good</h1><p>{text}</p></article>", URL)
+        assert found.title == "Good"
+        assert text in found.text
 
     @pytest.mark.parametrize("html", ["<p>Short note.</p>", "Short note.", "<title>T</title><div>Short note.</div>"])
     def test_short_pages(self, html: str) -> None:
@@ -234,11 +240,6 @@ class TestEmpty:
 
     def test_a_page_of_scripts_alone(self) -> None:
         assert cause("<body><div id='app'></div><script src='app.js'></script></body>") == "scripts_only"
-
-    def test_noscript_text_is_judged(self) -> None:
-        with PageServer() as server:
-            found = extract_html(server.reply("/scripts").body.decode(), URL)
-        assert is_held(found) == "gate_scripts"
 
     @pytest.mark.parametrize(
         "shown",

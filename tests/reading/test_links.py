@@ -1,12 +1,14 @@
-"""The links of a page, however it writes them."""
+"""The links of pages, feeds and sitemaps, however they are written."""
 
 from __future__ import annotations
 
+import gzip
 import time
 
 import pytest
 
-from rag.reading.links import MAX_LINKS, links_task
+from rag.reading.links import MAX_LINKS, iter_entries, links_task, parse_feed, parse_sitemap, root_name, sitemap_task
+from rag.reading.parser import Parser
 
 BASE = "https://example.com/docs/page.html"
 
@@ -133,3 +135,190 @@ def test_the_task_decodes() -> None:
     made = links_task(body, {"url": BASE, "charset": None})
     assert made == {"links": ["https://example.com/%E7%BB%B4%E5%9F%BA"], "feeds": []}
     assert links_task(b"", {"url": BASE}) == {"links": [], "feeds": []}
+
+
+FEED = "https://example.com/blog/feed.xml"
+RSS = """<?xml version="1.0" encoding="UTF-8"?><rss version="2.0"><channel><title>News</title><link>/</link>
+<item><title>One</title><link>https://example.com/one?utm_source=rss</link>
+<pubDate>Tue, 05 Mar 2024 12:00:00 +0800</pubDate></item>
+<item><title>Two</title><link>/two#comments</link></item>
+<item><title>One again</title><link>https://example.com/one</link></item>
+<item><title>No page</title><link>javascript:alert(1)</link></item>
+<item><title>Sound</title><link>https://example.com/show.mp3</link></item>
+<item><title>No link</title></item></channel></rss>"""
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom" xml:base="https://example.com/blog/"><title>News</title>
+<entry><title>一</title><link rel="edit" href="edit/1"/><link href="posts/1"/>
+<published>2024-03-01T00:00:00Z</published>
+<updated>2024-03-05T08:00:00+08:00</updated></entry></feed>"""
+RDF = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/">
+<channel/><item><title>Old</title><link>https://example.com/old</link></item></rdf:RDF>"""
+BOMB = (
+    '<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "aaaaaaaaaa">'
+    + "".join(f'<!ENTITY {after} "{f"&{before};" * 10}">' for before, after in zip("abcdefgh", "bcdefghi", strict=True))
+    + ']><rss version="2.0"><channel><item><title>&i;</title><link>https://example.com/x</link></item></channel></rss>'
+)
+
+
+def test_rss() -> None:
+    assert parse_feed(RSS.encode(), FEED) == [
+        ("https://example.com/one", "2024-03-05T04:00:00Z"),
+        ("https://example.com/two", ""),
+    ]
+
+
+def test_atom() -> None:
+    assert parse_feed(ATOM.encode(), FEED) == [("https://example.com/blog/posts/1", "2024-03-05T00:00:00Z")]
+
+
+def test_rdf() -> None:
+    assert parse_feed(RDF.encode(), FEED) == [("https://example.com/old", "")]
+
+
+def test_a_chinese_feed_in_its_own_charset() -> None:
+    body = RSS.replace("UTF-8", "gb2312").replace("/two", "/二").encode("gbk")
+    assert parse_feed(body, FEED)[1] == ("https://example.com/%E4%BA%8C", "")
+
+
+def test_a_damaged_feed_gives_what_it_can() -> None:
+    found = [url for url, _ in parse_feed(RSS[:420].encode(), FEED)]
+    assert found == ["https://example.com/one", "https://example.com/two"]
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html><p>Hello</p></html>", b"{}", b"\x00\x01", b"<rss", b"https://example.com/feed"]
+)
+def test_what_is_no_feed(body: bytes) -> None:
+    assert parse_feed(body, FEED) == []
+
+
+def test_entities_do_not_explode(parser: Parser) -> None:
+    pages = parser.run("feed", BOMB.encode(), url=FEED)["pages"]
+    assert pages in ([], [["https://example.com/x", ""]])
+
+
+def test_a_file_of_the_machine_is_not_read() -> None:
+    body = RSS.replace("<rss", '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><rss').replace("/two", "/&x;")
+    assert not any("root" in url for url, _ in parse_feed(body.encode(), FEED))
+
+
+def test_an_entry_with_an_address_that_is_none_is_left_out() -> None:
+    entries = ["http://[bad/x", "https://example.com/ok"]
+    items = "".join(f"<item><title>T</title><link>{link}</link></item>" for link in entries)
+    feed = f'<?xml version="1.0"?><rss version="2.0"><channel><title>f</title>{items}</channel></rss>'
+    assert parse_feed(feed.encode(), "https://example.com/feed") == [("https://example.com/ok", "")]
+
+
+SITEMAP = "https://example.com/sitemap.xml"
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+def page_map(*paths: str, base: str = "https://example.com", more: str = "") -> str:
+    urls = "".join(f"<url><loc>{base}{path}</loc>{more}</url>" for path in paths)
+    return f'<?xml version="1.0" encoding="UTF-8"?><urlset {NAMESPACE}>{urls}</urlset>'
+
+
+def index(*urls: str) -> str:
+    return f"<sitemapindex {NAMESPACE}>{''.join(f'<sitemap><loc>{url}</loc></sitemap>' for url in urls)}</sitemapindex>"
+
+
+class TestParsing:
+    def test_pages(self) -> None:
+        text = page_map("/a", "/b?x=1&amp;y=2", more="<lastmod>2024-03-05T08:00:00+08:00</lastmod>")
+        date = "2024-03-05T08:00:00+08:00"
+        assert parse_sitemap(text.encode(), SITEMAP) == (
+            [],
+            [("https://example.com/a", date), ("https://example.com/b?x=1&y=2", date)],
+        )
+
+    def test_index(self) -> None:
+        assert parse_sitemap(index("/one.xml", "https://example.com/two.xml.gz").encode(), SITEMAP) == (
+            ["https://example.com/one.xml", "https://example.com/two.xml.gz"],
+            [],
+        )
+
+    @pytest.mark.parametrize("date", ["2024", "2024-03", "2024-03-05", "2024-03-05T12:00Z", "2024-03-05T12:00:01.5Z"])
+    def test_dates(self, date: str) -> None:
+        text = page_map("/a", more=f"<lastmod> {date}\n</lastmod>")
+        assert parse_sitemap(text.encode(), SITEMAP)[1][0][1] == date
+        assert parse_sitemap(text.replace("2024", "yesterday").encode(), SITEMAP)[1][0][1] == ""
+
+    def test_gzip(self) -> None:
+        assert parse_sitemap(gzip.compress(page_map("/a").encode()), SITEMAP)[1] == [("https://example.com/a", "")]
+
+    def test_plain_text(self) -> None:
+        text = "\ufeffhttps://example.com/a\r\n\r\nwords\nhttps://example.com/b\nftp://example.com/c\n"
+        assert [page[0][-1] for page in parse_sitemap(text.encode(), SITEMAP)[1]] == ["a", "b"]
+
+    def test_a_feed(self) -> None:
+        assert parse_sitemap(RSS.encode(), SITEMAP)[1][1] == ("https://example.com/two", "")
+
+    def test_a_damaged_one_gives_what_it_can(self) -> None:
+        cut = page_map(*(f"/{number}" for number in range(100)))[:1000]
+        found = parse_sitemap(cut.encode(), SITEMAP)[1]
+        assert 5 < len(found) < 100
+        assert sitemap_task(gzip.compress(page_map("/a").encode())[:30], {"url": SITEMAP}) == {
+            "sitemaps": [],
+            "pages": [],
+        }
+
+    @pytest.mark.parametrize("body", [b"", b"<html><body>404</body></html>", b"<urlset/>", b"<", b"\x1f\x8bnot gzip"])
+    def test_nothing(self, body: bytes) -> None:
+        assert sitemap_task(body, {"url": SITEMAP}) == {"sitemaps": [], "pages": []}
+
+    def test_no_more_than_the_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("rag.reading.links.MAX_URLS", 10)
+        assert len(parse_sitemap(page_map(*(f"/{number}" for number in range(100))).encode(), SITEMAP)[1]) == 10
+
+    def test_bombs_are_harmless(self, parser: Parser) -> None:
+        for body in (
+            BOMB.encode(),
+            gzip.compress(b"<urlset>" + b"<url>" * 12_000_000),
+            BOMB.replace("rss", "urlset").encode(),
+        ):
+            made = parser.run("sitemap", body, url=SITEMAP)
+            assert len(made["pages"]) <= 1
+        assert parser.run("sitemap", page_map("/a").encode(), url=SITEMAP)["pages"] == [["https://example.com/a", ""]]
+
+    def test_files_of_the_machine_are_not_read(self) -> None:
+        text = page_map("/&x;").replace("<urlset", '<!DOCTYPE u [<!ENTITY x SYSTEM "file:///etc/passwd">]><urlset')
+        assert not any("root" in url for url, _ in parse_sitemap(text.encode(), SITEMAP)[1])
+
+
+def addresses(text: str) -> list[str]:
+    return [texts.get("loc", "") for _, texts in iter_entries(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("<url><loc>a</loc><image:image><image:loc>i</image:loc></image:image></url>", ["a"]),
+        ("<SITEMAP><LOC>a</LOC></SITEMAP>", ["a"]),
+        ("<sm:url><sm:loc>a</sm:loc></sm:url>", ["a"]),
+        ("<url><loc>a?x=1&y=2&amp;z=&#51;&copy=4</loc></url>", ["a?x=1&y=2&z=3&copy=4"]),
+        ("<url><loc> <![CDATA[a?b=1&c=2&amp;d]]> </loc></url>", ["a?b=1&c=2&amp;d"]),
+        ("<url><loc>a<!-- b -->c</loc></url>", ["ac"]),
+        ("<url><loc>a</loc></url><url><loc>b", ["a", ""]),
+        ("<url><loc>a</loc><url><loc>b</loc>", ["a", "b"]),
+        ("<url><xhtml:link href='x'/><loc> a </loc></url>", ["a"]),
+        ("<url><loc>a</loc><loc>b</loc></url>", ["a"]),
+        ("<url/><url><loc>a</loc></url>", ["", "a"]),
+        ("<!-- <url><loc>a</loc></url>", []),
+        ("<!DOCTYPE x [<!ENTITY e 'boom'>]><url><loc>&e;</loc></url>", ["&e;"]),
+    ],
+)
+def test_entries(text: str, found: list[str]) -> None:
+    assert addresses(text) == found
+
+
+def test_what_a_document_is() -> None:
+    assert root_name("<?xml version='1.0'?><!-- a --><x:UrlSet a='b'>") == "urlset"
+    assert root_name("no element") == ""
+
+
+@pytest.mark.parametrize(
+    "piece", ["<", "<!--", "<![CDATA[", "<url", "<url>", "<url><loc>", "&", "<a ", "</loc>", "<a>"]
+)
+def test_hostile_ones_take_time_in_proportion(piece: str) -> None:
+    began = time.thread_time()
+    list(iter_entries(piece * (400_000 // len(piece))))
+    assert time.thread_time() - began < 2

@@ -62,11 +62,6 @@ def test_documents_have_a_process_of_their_own(parser: Parser) -> None:
     assert failure(parser, b"<rss>", XML).notice.cause == "feed"
 
 
-def test_any_task_by_its_name(parser: Parser) -> None:
-    made = parser.run("extract", b"Words.", content_type="text/plain", charset=None, url="a.txt")
-    assert (made["title"], made["text"]) == ("a", "Words.")
-
-
 def test_refusals_keep_their_reason_and_the_process(parser: Parser) -> None:
     parser.parse(b"<p>One.</p>", "text/html", None, "x")
     before = parser.process_ids[0]
@@ -129,10 +124,13 @@ def test_a_process_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
         assert failure(parser, b"<p>One.</p>").notice.cause == "reader_missing"
 
 
-def test_closing_ends_the_process() -> None:
+def test_closing_ends_the_process_which_inherits_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLM_API_KEY", "sk-very-secret")
     parser = Parser()
     parser.parse(b"<p>One.</p>", "text/html", None, "x")
     process = parser.process_ids[0]
+    if sys.platform.startswith("linux"):
+        assert b"sk-very-secret" not in Path(f"/proc/{process}/environ").read_bytes()
     parser.close()
     assert not parser.process_ids
     with pytest.raises(ProcessLookupError):
@@ -148,7 +146,7 @@ def test_closing_does_not_wait_for_pages_in_progress() -> None:
         os.kill(process, signal.SIGSTOP)
         reading = [pool.submit(parser.parse, b"<p>Two.</p>", "text/html", None, "x") for _ in range(4)]
         lane = parser._pages
-        while not (lane._child and lane._child.pages > 1):
+        while not (lane.child and lane.child.pages > 1):
             time.sleep(0.01)
         began = time.monotonic()
         parser.close()
@@ -162,15 +160,6 @@ def test_closing_does_not_wait_for_pages_in_progress() -> None:
 
 def _code_of(error: BaseException | None) -> str:
     return error.code if isinstance(error, IngestError) else ""
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_the_process_inherits_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LLM_API_KEY", "sk-very-secret")
-    with Parser() as parser:
-        parser.parse(b"<p>One.</p>", "text/html", None, "x")
-        environment = Path(f"/proc/{parser.process_ids[0]}/environ").read_bytes()
-    assert b"sk-very-secret" not in environment
 
 
 def test_the_process_loads_neither_torch_nor_streamlit() -> None:

@@ -1,10 +1,9 @@
-"""The chat reasoner in isolation: what it sends, and how it handles the replies."""
+"""The chat reasoner in isolation: what it sends, how it cleans replies, and what it shows of a stream."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Sequence
 
 import httpx
 import openai
@@ -14,9 +13,19 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from rag.errors import ModelError
 from rag.graphs.answer import retrieve_tool
+from rag.models.servers import drop_reasoning
 from rag.prompts import requests
 from rag.reasoning import RESET
-from rag.reasoning.chat import ChatReasoner, Grades
+from rag.reasoning.chat import (
+    ChatReasoner,
+    ShownText,
+    drop_intro,
+    join_halves,
+    one_line,
+    prose,
+    reply_lines,
+    reply_text,
+)
 from rag.types import Passage
 from tests.support.answering import BRIDGE, TEA, passage
 from tests.support.fake_model import QueueModel
@@ -70,23 +79,12 @@ def test_another_bad_request_is_an_error() -> None:
 
 
 def test_grading_is_one_call_that_names_what_does_not_help() -> None:
-    asked: list[Any] = []
-
-    async def fill(model: Any, schema: Any, messages: Any) -> Grades:
-        asked.append((schema, messages))
-        return Grades(irrelevant=[1, 9])
-
-    reasoner = ChatReasoner(QueueModel(), structured=fill)
-    grades = asyncio.run(reasoner.grade(QUESTION, [*PASSAGES, passage(3, TEA)]))
-    assert grades == [False, True, True]
-    assert len(asked) == 1 and asked[0][0] is Grades
-    assert all(f"[{n}]" in asked[0][1][1].text for n in (1, 2, 3))
-
-
-def test_grading_through_the_ladder() -> None:
-    call = {"name": "Grades", "args": {"irrelevant": [1]}, "id": "1"}
+    call = {"name": "Grades", "args": {"irrelevant": [1, 9]}, "id": "1"}
     model = QueueModel(replies=[AIMessage("", tool_calls=[call])])
-    assert asyncio.run(ChatReasoner(model).grade(QUESTION, PASSAGES)) == [False, True]
+    grades = asyncio.run(ChatReasoner(model).grade(QUESTION, [*PASSAGES, passage(3, TEA)]))
+    assert grades == [False, True, True]
+    ((messages, _),) = model.requests
+    assert all(f"[{n}]" in messages[1].text for n in (1, 2, 3))
     model = QueueModel(replies=['Sure!\n```json\n{"irrelevant": [2]}\n```'])
     assert asyncio.run(ChatReasoner(model).grade(QUESTION, PASSAGES)) == [True, False]
 
@@ -225,4 +223,220 @@ def test_every_failure_is_a_model_error_with_a_sentence(error: Exception) -> Non
 
 def test_the_name_is_the_models() -> None:
     assert ChatReasoner(QueueModel()).name == "queue-model"
-    assert ChatReasoner(QueueModel(), name="mine").name == "mine"
+
+
+SIGN = "NOT_IN_PAGES"
+
+
+def _shown(text: str, size: int) -> tuple[str, ShownText]:
+    """Feed `text` in pieces of `size` characters; return the text that a user sees in the end."""
+    shown = ShownText(SIGN, "passage-81070d")
+
+    async def pieces() -> AsyncIterator[str]:
+        for at in range(0, len(text), size):
+            yield text[at : at + size]
+
+    async def read() -> str:
+        screen = ""
+        async for piece in shown.filter(pieces()):
+            assert piece == RESET or RESET not in piece
+            screen = "" if piece == RESET else screen + piece
+        return screen
+
+    return asyncio.run(read()), shown
+
+
+CASES = [
+    ("It erupted in 1953 [1].", "It erupted in 1953 [1]."),
+    ("<think>1066? No.</think>\n\nIn 1953 [1].", "In 1953 [1]."),
+    ("<thinking>Hm</thinking>In 1953 [1].", "In 1953 [1]."),
+    ("  <THINK>a</THINK> <think>b</think>In 1953 [1].", "In 1953 [1]."),
+    ("I think it was 1066.</think>In 1953 [1].", "In 1953 [1]."),
+    ("<think>never closed", ""),
+    ("Models write <think> and </think> around it [1].", "Models write <think> and </think> around it [1]."),
+    ("The closing tag `</think>` ends the reasoning [1].", "The closing tag `</think>` ends the reasoning [1]."),
+    ('It prints "</thinking>" when done [1].', 'It prints "</thinking>" when done [1].'),
+    ("The tag </think> closes what was opened [1].", "The tag </think> closes what was opened [1]."),
+    ("Use `<b>` or `</think>`\nin your text [1].", "Use `<b>` or `</think>`\nin your text [1]."),
+    ("推理以标签</think>结束[1]。", "推理以标签</think>结束[1]。"),
+    ("结束标签是“</think>”[1]。", "结束标签是“</think>”[1]。"),
+    (
+        "They ask about `</think>`. It closes.\n</think>\n\nThe tag `</think>` ends it [1].",
+        "The tag `</think>` ends it [1].",
+    ),
+    ("so the answer is 1953 </think>\n\nIn 1953 [1].", "In 1953 [1]."),
+    ("所以应该是1953年</think>1953年喷发。[1]", "1953年喷发。[1]"),
+    ("用户问的是喷发年份。\n</think>\n\n1953年喷发。[1]", "1953年喷发。[1]"),
+    ("</think>In 1953 [1].", "In 1953 [1]."),
+    ("a < b, and 3 <4 [1] <th", "a < b, and 3 <4 [1] <th"),
+    (SIGN, ""),
+    (f"  {SIGN}\n", ""),
+    (f"**{SIGN}**. The passages speak of tea.", ""),
+    (f"<think>hm</think>{SIGN}", ""),
+    (f"In 1953 [1]. {SIGN}", "In 1953 [1]. "),
+    ("NOT_IN the mood [1]", "NOT_IN the mood [1]"),
+    ("NOT_", "NOT_"),
+    (f"{SIGN} [81070d]", ""),
+    ("In 1953 [81070d].", "In 1953."),
+    ("In 1953 [810].", "In 1953 [810]."),
+    ("**Yes** [1]", "**Yes** [1]"),
+    ("《茶经》写于唐代。[1]", "《茶经》写于唐代。[1]"),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES)
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 1000])
+def test_what_is_left_on_the_screen(text: str, expected: str, size: int) -> None:
+    screen, shown = _shown(text, size)
+    assert screen == expected
+    assert shown.text == expected
+    assert shown.signed == (SIGN in text)
+
+
+def test_nothing_thought_is_shown_meanwhile() -> None:
+    shown = ShownText(SIGN)
+
+    async def read() -> list[str]:
+        async def pieces() -> AsyncIterator[str]:
+            for piece in ("<thi", "nk>secret", " thought</th", "ink>", "In 1953"):
+                yield piece
+
+        return [piece async for piece in shown.filter(pieces())]
+
+    assert asyncio.run(read()) == ["In 1953"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<think>a</think> b ", "b"),
+        ("a</think>b", "b"),
+        ("plain", "plain"),
+        ("<think>a", ""),
+        ("", ""),
+    ],
+)
+def test_whole_texts(text: str, expected: str) -> None:
+    assert drop_reasoning(text).strip() == expected
+
+
+def _joined(pieces: Sequence[str]) -> list[str]:
+    async def source() -> AsyncIterator[str]:
+        for piece in pieces:
+            yield piece
+
+    async def read() -> list[str]:
+        return [piece async for piece in join_halves(source())]
+
+    return asyncio.run(read())
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        (["A ", "\ud83d", "\ude00", " b"], ["A ", "😀", " b"]),
+        (["A \ud83d", "\ude00 b"], ["A ", "😀 b"]),
+        (["A \ud83d", "", "\ude00"], ["A ", "😀"]),
+        (["\ud83d\ude00\ud83d", "\ude01"], ["😀", "😁"]),
+        (["𠮷野", "家"], ["𠮷野", "家"]),
+        (["\ud83d", "x"], ["\ufffdx"]),
+        (["x", "\ude00"], ["x", "\ufffd"]),
+        (["x\ud83d"], ["x", "\ufffd"]),
+        ([], []),
+    ],
+)
+def test_a_character_that_came_in_two_halves_is_one(pieces: list[str], expected: list[str]) -> None:
+    assert _joined(pieces) == expected
+    "".join(expected).encode()
+
+
+@pytest.mark.parametrize(
+    ("reply", "lines"),
+    [
+        ("-5 °C was measured [2]", ["-5 °C was measured [2]"]),
+        ("−12 % since 2019 [1]\n+3 points [2]", ["−12 % since 2019 [1]", "+3 points [2]"]),
+        ("-Wall turns warnings on [1]", ["-Wall turns warnings on [1]"]),
+        ("“碳中和”是什么意思？", ["“碳中和”是什么意思？"]),
+        ("「茶经」由谁写成？", ["「茶经」由谁写成？"]),
+        ("什么是“双碳”", ["什么是“双碳”"]),
+        ("“碳中和”和“碳达峰”", ["“碳中和”和“碳达峰”"]),
+        ('"Dune" or "Emma"', ['"Dune" or "Emma"']),
+        ("**Note:** two steps [1]", ["**Note:** two steps [1]"]),
+        ("the price of *Emma*", ["the price of *Emma*"]),
+        ("`a` and `b`", ["`a` and `b`"]),
+        ("__init__ method", ["__init__ method"]),
+        ("3. Mai 1945 [2]", ["3. Mai 1945 [2]"]),
+        ("2024. It began", ["2024. It began"]),
+        ("1.5 million people", ["1.5 million people"]),
+        # Marks that belong to the list or enclose the line
+        ("“碳中和 含义”", ["碳中和 含义"]),
+        ("「“阿苏山”」", ["阿苏山"]),
+        ("“茶”", ["茶"]),
+        ('"Aso eruption year".', ["Aso eruption year"]),
+        ("'What's new in 3.12?'", ["What's new in 3.12?"]),
+        ("**Aso eruption**", ["Aso eruption"]),
+        ("- a\n* b\n• c\n-什么？", ["a", "b", "c", "什么？"]),
+        ("1. First [1].\n2) Then [1].", ["First [1].", "Then [1]."]),
+        ("1、什么？\n2、怎么？", ["什么？", "怎么？"]),
+        ("```text\nAso eruption\n```\n---\n", ["Aso eruption"]),
+        ("<think>hm\n- a</think>\n- b", ["b"]),
+        ("", []),
+        ("\n-\n", []),
+    ],
+)
+def test_lines(reply: str, lines: list[str]) -> None:
+    assert reply_lines(reply) == lines
+
+
+@pytest.mark.parametrize(
+    ("reply", "line"),
+    [
+        ("When did the bridge open?", "When did the bridge open?"),
+        ("Standalone question:\nWhen did the bridge open?", "When did the bridge open?"),
+        ("**Standalone question:**\n\n**When did the bridge open?**", "When did the bridge open?"),
+        ("Rewritten question: When did the bridge open?", "When did the bridge open?"),
+        ('Sure! Here it is:\n"When did the bridge open?"', "When did the bridge open?"),
+        ("Search query: bridge opening year", "bridge opening year"),
+        ("改写后的问题：\n桥是什么时候开放的？", "桥是什么时候开放的？"),
+        ("问题：桥是什么时候开放的？", "桥是什么时候开放的？"),
+        ("**完整的问题**：“桥”是什么意思？", "“桥”是什么意思？"),
+        ("Standalone question:", ""),
+        ("", ""),
+        # A colon that belongs to the question
+        ("Dune: Part Two release date", "Dune: Part Two release date"),
+        ("Python: how do I sort a list?", "Python: how do I sort a list?"),
+        ("三体：黑暗森林是谁写的？", "三体：黑暗森林是谁写的？"),
+        ("The question of Zion: who wrote it?", "The question of Zion: who wrote it?"),
+        ("问题少年是什么意思？", "问题少年是什么意思？"),
+        ("What stands after the colon in this list:", "What stands after the colon in this list:"),
+    ],
+)
+def test_the_one_line_that_was_asked_for(reply: str, line: str) -> None:
+    assert one_line(reply_lines(reply)) == line
+
+
+def test_a_list_without_what_leads_into_it() -> None:
+    assert drop_intro(reply_lines("Here are the queries:\n\n1. bridge opening\n2. bridge 1932")) == [
+        "bridge opening",
+        "bridge 1932",
+    ]
+    assert drop_intro(reply_lines("Only this:")) == ["Only this:"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "summary"),
+    [
+        ("-5 °C was asked about.\n\n**Tea:** from Hangzhou.", "-5 °C was asked about.\n**Tea:** from Hangzhou."),
+        ("- Tea?\n- Its price: -5 %.", "Tea?\nIts price: -5 %."),
+        ("<think>short</think>“碳中和”是目标。", "“碳中和”是目标。"),
+        ("", ""),
+    ],
+)
+def test_a_summary(reply: str, summary: str) -> None:
+    assert prose(reply) == summary
+
+
+def test_a_draft_stays_as_it_was_written() -> None:
+    draft = "**In short:** it opened in 1932 [1].\n\n1. Bring a card [1].\n2. Pay -5 points [2]."
+    assert reply_text(f"<think>a draft</think>\n{draft}\n") == draft

@@ -11,14 +11,15 @@ from rag.prompts.requests import answer as answer_prompt
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan, Way, choose_plan, fitting_share, group_passages, parse_score
-from rag.reasoning.extractive import distil
+from rag.reasoning.extractive import ExtractiveReasoner, distil
 from rag.runs.run import Question, RunOptions
 from rag.runs.runs import Runs
-from rag.types import Answer, Passage
-from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, passage
+from rag.types import Answer
+from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, ask, passage
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Reply, Request
 from tests.support.conversing import chat_reasoner
+from tests.support.fake_model import QueueModel
 from tests.support.quoting import make_quoter
 
 LONG = "The harbour was quiet that morning. " * 80
@@ -26,12 +27,22 @@ PASSAGES = [passage(1, VOLCANO + " " + LONG), passage(2, LONG + BRIDGE), passage
 QUOTER = make_quoter()
 
 
-def _ask(runs: Runs, server: ChatServer, **options: object) -> Answer:
-    asked = Question("When was the bridge opened?", options=RunOptions(**options))  # type: ignore[arg-type]
+OPENED = "When was the bridge opened?"
+
+
+def _ask(
+    runs: Runs,
+    server: ChatServer,
+    question: str = OPENED,
+    *,
+    quoter: ExtractiveReasoner | None = QUOTER,
+    **options: object,
+) -> Answer:
+    asked = Question(question, options=RunOptions(**options))  # type: ignore[arg-type]
     retriever = FakeRetriever(default=PASSAGES)
-    run_id = runs.start(asked, reasoner=chat_reasoner(server.base_url), retriever=retriever, quoter=QUOTER)
+    run_id = runs.start(asked, reasoner=chat_reasoner(server.base_url), retriever=retriever, quoter=quoter)
     answer = runs.wait(run_id, 20)
-    assert any(event.kind == "token" for event in runs.events(run_id))
+    assert any(event.kind == "token" for event in runs.events(run_id)) == bool(answer.text)
     return answer
 
 
@@ -64,20 +75,13 @@ def test_the_best_of_what_each_passage_answers_stands(runs: Runs) -> None:
     assert [one.url for one in answer.citations] == ["https://example.org/2"]
 
 
-def test_where_no_passage_answers_none_is_best(runs: Runs) -> None:
+@pytest.mark.parametrize(("way", "asked"), [("map_rerank", "SCORE: n"), ("map_reduce", "take notes")])
+def test_where_no_passage_answers_nothing_is_in_the_pages(runs: Runs, way: Way, asked: str) -> None:
     def nothing(request: Request) -> Reply:
-        scored = "SCORE: n" in request.rules
-        return Reply("NOT_IN_PAGES") if scored else rules(request)
+        return Reply("NOT_IN_PAGES") if asked in request.rules else rules(request)
 
     with ChatServer(nothing) as server:
-        answer = runs.wait(
-            runs.start(
-                Question("When was the bridge opened?", options=RunOptions(compose="map_rerank")),
-                reasoner=chat_reasoner(server.base_url),
-                retriever=FakeRetriever(default=PASSAGES),
-            ),
-            20,
-        )
+        answer = _ask(runs, server, quoter=None, compose=way)
     assert (answer.outcome, answer.text) == ("not_in_pages", "")
 
 
@@ -117,12 +121,8 @@ def test_groups_keep_order_and_numbers() -> None:
     numbered = list(enumerate(PASSAGES, 1))
     groups = group_passages(numbered, Plan("refine", 16_000, 2))
     assert [[number for number, _ in group] for group in groups] == [[1, 2], [3, 4]]
-    assert [[number for number, _ in group] for group in group_passages(numbered, Plan("refine", 16_000, 9))] == [
-        [1],
-        [2],
-        [3],
-        [4],
-    ]
+    alone = group_passages(numbered, Plan("refine", 16_000, 9))
+    assert [[number for number, _ in group] for group in alone] == [[1], [2], [3], [4]]
 
 
 def test_distilling_keeps_what_bears_on_the_question(runs: Runs) -> None:
@@ -146,30 +146,10 @@ def test_gaps_are_marked() -> None:
 
 def test_a_chinese_question_of_english_pages_is_composed_in_chinese(runs: Runs) -> None:
     with ChatServer(rules) as server:
-        run_id = runs.start(
-            Question("龙井茶产于哪里？", options=RunOptions(compose="map_reduce")),
-            reasoner=chat_reasoner(server.base_url),
-            retriever=FakeRetriever(default=PASSAGES),
-        )
-        answer = runs.wait(run_id, 20)
+        answer = _ask(runs, server, "龙井茶产于哪里？", compose="map_reduce")
         systems = [request.rules for request in server.requests]
     assert answer.citations[0].url == "https://example.org/3"
     assert "做笔记" in systems[1] and "用中文回答" in systems[-1]
-
-
-def test_nothing_noted_is_nothing_in_the_pages(runs: Runs) -> None:
-    def nothing(request: Request) -> Reply:
-        system = request.rules
-        return Reply("NOT_IN_PAGES") if "take notes" in system else rules(request)
-
-    with ChatServer(nothing) as server:
-        run_id = runs.start(
-            Question("Who won?", options=RunOptions(compose="map_reduce")),
-            reasoner=chat_reasoner(server.base_url),
-            retriever=FakeRetriever(default=PASSAGES),
-        )
-        answer = runs.wait(run_id, 20)
-    assert (answer.outcome, answer.text) == ("not_in_pages", "")
 
 
 def test_deep_answers_tell_sources_apart_by_their_dates() -> None:
@@ -187,16 +167,8 @@ def _composed(way: Way, replies: list[str]) -> tuple[str, list[Request]]:
     with ChatServer(replies) as server:
 
         async def read() -> str:
-            passages = [passage(1, BRIDGE), passage(2, TEA)]
-            calls = len(replies)
-            return "".join(
-                [
-                    piece
-                    async for piece in chat_reasoner(server.base_url).compose(
-                        "How?", passages, Plan(way, 16_000, calls)
-                    )
-                ]
-            )
+            passages, plan = [passage(1, BRIDGE), passage(2, TEA)], Plan(way, 16_000, len(replies))
+            return "".join([piece async for piece in chat_reasoner(server.base_url).compose("How?", passages, plan)])
 
         return asyncio.run(read()), server.requests
 
@@ -219,12 +191,7 @@ def test_what_fits() -> None:
 
 
 def test_a_fast_model_does_all_but_the_answer(runs: Runs) -> None:
-    from tests.support.fake_model import QueueModel
-
     fast, best = QueueModel(replies=['{"irrelevant": [2]}']), QueueModel(replies=[["It erupted in 1953.[1]"]])
-    reasoner = ChatReasoner(best, fast=fast)
-    retriever: FakeRetriever = FakeRetriever()
-    passages: list[Passage] = retriever.default
-    run_id = runs.start(Question("When did Mount Aso erupt?", mode="deep"), reasoner=reasoner, retriever=retriever)
-    assert runs.wait(run_id, 20).outcome == "answered"
-    assert len(fast.requests) >= 1 and len(best.requests) == 1 and passages
+    answer, _ = ask(runs, ChatReasoner(best, fast=fast), mode="deep")
+    assert answer.outcome == "answered"
+    assert len(fast.requests) >= 1 and len(best.requests) == 1

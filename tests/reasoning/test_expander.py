@@ -13,7 +13,7 @@ from rag.errors import ModelError
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatExpander, ChatReasoner
-from rag.reasoning.extractive import ExtractiveReasoner, FeedbackExpander, split_question
+from rag.reasoning.extractive import FeedbackExpander, split_question
 from tests.support.answering import BRIDGE, VOLCANO, ScriptedReasoner, passage
 from tests.support.fake_model import QueueModel
 from tests.support.quoting import make_quoter
@@ -24,10 +24,6 @@ QUESTION = "When did Mount Aso erupt?"
 def chat(*replies: Any) -> tuple[ChatExpander, QueueModel]:
     model = QueueModel(replies=list(replies))
     return ChatExpander(ChatReasoner(model)), model
-
-
-def quoter() -> ExtractiveReasoner:
-    return make_quoter()
 
 
 def test_a_hypothetical_passage_is_one_piece_without_thoughts() -> None:
@@ -99,13 +95,13 @@ def test_a_model_that_does_not_answer_is_not_waited_for() -> None:
 
 
 def test_without_a_model_the_passage_is_made_of_what_was_found() -> None:
-    text = FeedbackExpander(quoter()).passage(QUESTION, [passage(1, VOLCANO), passage(2, BRIDGE)])
+    text = FeedbackExpander(make_quoter()).passage(QUESTION, [passage(1, VOLCANO), passage(2, BRIDGE)])
     assert text.startswith(f"{QUESTION} Mount Aso erupted in 1953.")
-    assert FeedbackExpander(quoter()).passage(QUESTION) == QUESTION
+    assert FeedbackExpander(make_quoter()).passage(QUESTION) == QUESTION
 
 
 def test_without_a_model_phrasings_are_parts_or_keywords() -> None:
-    feedback = FeedbackExpander(quoter())
+    feedback = FeedbackExpander(make_quoter())
     asked = "Who built the bridge and when was it opened?"
     assert feedback.phrasings(asked) == ["Who built the bridge", "when was it opened"]
     assert feedback.phrasings(QUESTION, [passage(1)])[0] == "Mount Aso erupt"
@@ -131,5 +127,5 @@ def test_parts(question: str, expected: list[str]) -> None:
 
 def test_the_expander_goes_with_the_reasoner() -> None:
     assert isinstance(make_expander(ChatReasoner(QueueModel())), ChatExpander)
-    assert isinstance(make_expander(quoter()), FeedbackExpander)
+    assert isinstance(make_expander(make_quoter()), FeedbackExpander)
     assert make_expander(ScriptedReasoner()) is None

@@ -8,8 +8,6 @@ import pytest
 
 from rag.checking.verifier import Claim
 from rag.errors import ModelError
-from rag.graphs.modes import MODES
-from rag.models.embedding import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan
 from rag.reasoning.questions import (
@@ -109,13 +107,8 @@ def test_other_questions_are_no_recall() -> None:
 def test_what_was_said_needs_no_search_and_is_labelled_so(runs: Runs) -> None:
     retriever = FakeRetriever()
     model = QueueModel(replies=["You asked when Mount Aso erupted."])
-    answer, _ = ask(
-        runs,
-        ChatReasoner(model),
-        retriever,
-        question="What did I ask first?",
-        history=[(e.question, e.answer) for e in TALK],
-    )
+    history = [(one.question, one.answer) for one in TALK]
+    answer, _ = ask(runs, ChatReasoner(model), retriever, question="What did I ask first?", history=history)
     assert (answer.outcome, answer.text) == ("conversation", "You asked when Mount Aso erupted.")
     assert retriever.queries == [] and answer.model_calls == 1
 
@@ -162,11 +155,6 @@ class Completing(ScriptedReasoner, ChatReasoner):
         return [None] * len(claims)
 
 
-@pytest.fixture
-def runs() -> Runs:
-    return Runs(MODES)
-
-
 def test_what_asks_about_the_conversation_is_no_question_before() -> None:
     told = [Exchange(*one) for one in HISTORY] + [Exchange("And?", "", "And when did Fuji erupt?")]
     assert questions_before(told) == ["When did Mount Aso erupt?", "And when did Fuji erupt?"]
@@ -200,7 +188,7 @@ def test_a_follow_up_without_a_model_is_searched_with_earlier_questions(runs: Ru
 
 def test_quotes_are_chosen_by_the_question_alone(runs: Runs) -> None:
     """The search has used the earlier words; they would mislead the choice of quotes."""
-    reasoner = make_quoter(SparseEncoder(), weight=2.0)
+    reasoner = make_quoter(weight=2.0)
     text = "When did Mount Aso erupt? Mount Aso erupted in 1953. Its crater is 24 kilometres wide."
     retriever = FakeRetriever(default=[passage(1, text)])
     history = [("When did Mount Aso erupt?", "In 1953.")]
@@ -212,12 +200,8 @@ def test_quotes_are_chosen_by_the_question_alone(runs: Runs) -> None:
 def test_each_kind_of_memory_shows_what_its_name_says() -> None:
     recent, buffer, summary = Memory(), Memory("buffer", tokens=100_000), Memory("summary")
     window = Memory("window", window=3)
-    assert [one.count_summarised(LONG) for one in (recent, buffer, window, summary)] == [
-        count_overflowing(LONG),
-        0,
-        0,
-        len(LONG),
-    ]
+    summarised = [one.count_summarised(LONG) for one in (recent, buffer, window, summary)]
+    assert summarised == [count_overflowing(LONG), 0, 0, len(LONG)]
     assert buffer.select_exchanges(LONG) == LONG and window.select_exchanges(LONG) == LONG[-3:]
     assert window.select_exchanges(TALK) == TALK and window.select_exchanges([]) == []
     assert [one.question for one in recent.select_exchanges(LONG)] == [one.question for one in LONG[-4:]]

@@ -8,7 +8,7 @@ import pytest
 from rag.locales import say
 from rag.models.embedding import SparseEncoder
 from rag.reasoning.hops import CandidateName, RulePlanner, interleave
-from rag.types import Passage
+from rag.types import Notice, Passage
 from tests.support.answering import passage
 
 
@@ -19,13 +19,13 @@ def planner() -> RulePlanner:
 
 def test_the_question_is_searched_for_as_it_stands(planner: RulePlanner) -> None:
     (planned,) = planner.plan("Who designed the Harbour Bridge?")
-    assert (planned.text, planned.kind) == ("Who designed the Harbour Bridge?", "question")
+    assert (planned.text, planned.justification.code) == ("Who designed the Harbour Bridge?", "plan_question")
 
 
 def test_each_question_of_a_message_is_searched_for(planner: RulePlanner) -> None:
     planned = planner.plan("Who designed the Harbour Bridge, and when did the Old Pier burn?")
     assert [one.text for one in planned] == ["Who designed the Harbour Bridge", "when did the Old Pier burn?"]
-    assert {one.kind for one in planned} == {"question"}
+    assert {one.justification.code for one in planned} == {"plan_part"}
 
 
 class TestCompare:
@@ -53,7 +53,7 @@ class TestCompare:
         planned = planner.revise(question, [question], [found])
         assert [one.text for one in planned] == ([other] if other else [])
         for one in planned:
-            assert one.kind == "comparison"
+            assert one.justification.code == "plan_side"
             assert all(titles[0] in say(one.justification, language) for language in ("en", "zh"))
             assert planner.revise(question, [question, other], [found, []]) == []
 
@@ -87,10 +87,10 @@ class TestCompare:
         asked = [one.text for one in planner.plan(message)]
         assert len(asked) == 2
         found = [[passage(1, "It was opened in 1932.", title="Harbour Bridge")], []]
-        assert all(one.kind == "hop" for one in planner.revise(message, asked, found))
+        assert all(one.justification.code == "plan_hop" for one in planner.revise(message, asked, found))
         both = [*found[0], passage(2, "It burnt.", title="Old Pier")]
         searched_web = planner.revise(message, [*asked, message], [*found, both])
-        assert all(one.kind == "hop" for one in searched_web)
+        assert all(one.justification.code == "plan_hop" for one in searched_web)
 
 
 class TestRevise:
@@ -103,7 +103,7 @@ class TestRevise:
     def test_a_new_name_takes_the_place_of_what_is_said_of_it(self, planner: RulePlanner) -> None:
         (hop,) = planner.revise(self.QUESTION, [self.QUESTION], [self.FOUND])
         assert hop.text == "Ada Lindqvist In which town was the of the born?"
-        assert (hop.kind, hop.justification.params) == ("hop", {"name": "Ada Lindqvist"})
+        assert hop.justification == Notice("plan_hop", {"name": "Ada Lindqvist"})
 
     def test_nothing_is_asked_twice_and_the_last_hop_leads_on(self, planner: RulePlanner) -> None:
         (hop,) = planner.revise(self.QUESTION, [self.QUESTION], [self.FOUND])

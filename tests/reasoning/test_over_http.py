@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rag.config import load_settings
 from rag.graphs.modes import MODES
 from rag.locales import say
 from rag.models import chat as chat_models
@@ -43,26 +42,18 @@ def _by_kind(**replies: Any) -> Callable[[Request], Reply | str]:
 
 
 @pytest.mark.parametrize("mode", ["fast", "deep"])
-@pytest.mark.parametrize(
-    ("question", "text"), [(QUESTION, "Mount Aso erupted in 1953."), ("龙井茶产于哪里？", "龙井茶产于杭州。")]
-)
-def test_a_plausible_model_answers(runs: Runs, mode: RunMode, question: str, text: str) -> None:
-    retriever = FakeRetriever(default=[passage(1), passage(2, TEA)])
+def test_a_plausible_model_answers(runs: Runs, mode: RunMode) -> None:
     with ChatServer(rules) as server:
-        answer, events = ask(runs, chat_reasoner(server.base_url), retriever, question=question, mode=mode)
-    assert (answer.outcome, answer.notice) == ("answered", None)
-    assert answer.text == f"{text}[1]"
-    assert answer.citations[0].quote == text
-    assert answer.model_calls == len(server.requests) == (1 if mode == "fast" else 2)
+        answer, events = ask(runs, chat_reasoner(server.base_url), mode=mode)
+    assert (answer.outcome, answer.notice, answer.text) == ("answered", None, "Mount Aso erupted in 1953.[1]")
     assert sum(e.kind == "token" for e in events) > 1
-
-
-def test_nothing_in_the_pages(runs: Runs) -> None:
-    with ChatServer(["NOT_IN_PAGES"]) as server:
-        answer, events = ask(runs, chat_reasoner(server.base_url), question="Who won the match?")
-    assert answer.outcome == "not_in_pages"
-    assert answer.text == "" and len(answer.passages) == 2
-    assert not [e for e in events if e.kind == "token"]
+    assert nodes_of(answer) == ["enter", "agent", "retrieve", *(["grade"] if mode == "deep" else []), "generate"]
+    assert [r.stream for r in server.requests] == [*([False] if mode == "deep" else []), True]
+    assert answer.model_calls == len(server.requests)
+    assert all(r.body["max_tokens"] <= 800 for r in server.requests)
+    sent = [str(r.messages[0]["content"]) + str(r.messages[1]["content"]) for r in server.requests]
+    beginnings = {text.partition("</passage-")[0] for text in sent}
+    assert len(beginnings) == 1, "the server keeps it"
 
 
 def test_deep_rewrites_and_ends(runs: Runs) -> None:
@@ -78,59 +69,29 @@ def test_deep_rewrites_and_ends(runs: Runs) -> None:
     assert answer.model_calls == len(server.requests) == 8
 
 
-def test_a_model_that_thinks_aloud(runs: Runs) -> None:
-    with ChatServer([f"<think>1066? no, 1953.</think>\n{ANSWER}"]) as server:
-        answer, events = ask(runs, chat_reasoner(server.base_url))
-    assert answer.text == "Mount Aso erupted in 1953.[1]"
-    assert "1066" not in "".join(e.data for e in events if e.kind == "token")
-
-
 # --- faults
 
 
 @pytest.mark.parametrize(
     "arguments", ['{"query": "Aso', "Aso eruption", "{}", '{"query": null}', '["Aso"]', '{"q": "Aso"}']
 )
-@pytest.mark.parametrize("mode", ["fast", "deep"])
-def test_a_malformed_tool_call(runs: Runs, mode: RunMode, arguments: str) -> None:
+def test_a_malformed_tool_call(runs: Runs, arguments: str) -> None:
     retriever = FakeRetriever()
     broken = Reply(tool_calls=[Call("retrieve", arguments)])
     script = _by_kind(decide=broken, grade='{"irrelevant": []}', answer=ANSWER)
     with ChatServer(script) as server:
-        answer, _ = ask(runs, chat_reasoner(server.base_url), retriever, mode=mode, question=TALK)
+        answer, _ = ask(runs, chat_reasoner(server.base_url), retriever, mode="deep", question=TALK)
     assert answer.citations
     assert retriever.queries == [TALK]
-    assert answer.model_calls - len([r for r in server.requests if not r.tools]) == (1 if mode == "fast" else 2)
-
-
-def test_a_server_that_takes_no_tools(runs: Runs) -> None:
-    retriever = FakeRetriever()
-    with ChatServer([ANSWER, ANSWER], refuse=["tools"]) as server:
-        reasoner = chat_reasoner(server.base_url)
-        first, _ = ask(runs, reasoner, retriever, question=TALK)
-        second, _ = ask(runs, reasoner, retriever, question=TALK)
-    assert first.citations and second.citations
-    assert retriever.queries == [TALK, TALK]
-    assert (first.model_calls, second.model_calls) == (2, 1)
+    assert answer.model_calls - len([r for r in server.requests if not r.tools]) == 2
 
 
 @pytest.mark.parametrize("mode", ["fast", "deep"])
-@pytest.mark.parametrize(
-    ("status", "refusal"),
-    [
-        (404, "No endpoints found that support tool use."),
-        (500, "tools param requires --jinja flag"),
-        (501, "tool calling is not implemented"),
-        (400, "该模型不支持工具调用"),
-    ],
-)
-def test_a_server_that_takes_no_tools_says_so_in_its_own_way(
-    runs: Runs, mode: RunMode, status: int, refusal: str
-) -> None:
-    retriever = FakeRetriever()
-    with ChatServer(rules, refuse=["tools"], refuse_with=status, refusal=refusal) as server:
-        ask(runs, chat_reasoner(server.base_url), retriever, mode=mode, question=TALK)
-        ask(runs, chat_reasoner(server.base_url), retriever, mode=mode, question=TALK)
+def test_a_server_that_takes_no_tools(runs: Runs, mode: RunMode) -> None:
+    retriever, refusal = FakeRetriever(), "No endpoints found that support tool use."
+    with ChatServer(rules, refuse=["tools"], refuse_with=404, refusal=refusal) as server:
+        for _ in range(2):
+            ask(runs, chat_reasoner(server.base_url), retriever, mode=mode, question=TALK)
         asked = [request for request in server.requests if request.tools == ["retrieve"]]
     assert retriever.queries.count(TALK) == 2
     assert len(asked) == 1  # the refusal is remembered of the server, not of one question's reasoner
@@ -154,26 +115,8 @@ def test_a_rewrite_that_cannot_be_read_ends_the_search(runs: Runs) -> None:
     assert answer.notice and answer.notice.code == "best_found"
 
 
-@pytest.mark.parametrize("oddity", ["no_reason", "empty_reason", "whole", "message"])
-def test_a_stream_of_its_own_kind_is_a_whole_answer(runs: Runs, oddity: Any) -> None:
-    with ChatServer([Reply(ANSWER, oddity=oddity)]) as server:
-        answer, _ = ask(runs, chat_reasoner(server.base_url))
-        assert len(server.requests) == 1
-    assert (answer.outcome, answer.text) == ("answered", "Mount Aso erupted in 1953.[1]")
-
-
-def test_an_answer_with_halves_of_characters_can_be_stored(runs: Runs) -> None:
-    parts = ["Mount Aso erupted ", "\ud83c", "\udf0b in 1953. [1]", " \ud83d"]
-    with ChatServer([Reply(parts=parts)]) as server:
-        answer, events = ask(runs, chat_reasoner(server.base_url))
-    assert "erupted 🌋 in 1953." in answer.text
-    for text in (answer.text, *(e.data for e in events if e.kind == "token")):
-        text.encode()
-
-
-@pytest.mark.parametrize("refuse", [["json_schema"], ["response_format"], ["response_format", "tool_choice"]])
-def test_grading_steps_down_with_what_the_server_takes(runs: Runs, refuse: Sequence[Any]) -> None:
-    with ChatServer(rules, refuse=refuse) as server:
+def test_grading_steps_down_with_what_the_server_takes(runs: Runs) -> None:
+    with ChatServer(rules, refuse=["response_format", "tool_choice"]) as server:
         answer, _ = ask(runs, chat_reasoner(server.base_url), mode="deep")
     assert answer.outcome == "answered"
     assert [p.id for p in answer.passages] == ["p1"]
@@ -185,9 +128,7 @@ def test_grading_steps_down_with_what_the_server_takes(runs: Runs, refuse: Seque
     ("reply", "code"),
     [
         (Reply("Incorrect API key provided.", status=401), "chat_wrong_key"),
-        (Reply("No such model", status=404), "chat_unknown_model"),
         (Reply(fault="garbled"), "chat_unusable"),
-        (Reply(fault="nested"), "chat_unusable"),
     ],
 )
 def test_a_server_that_refuses_everything_still_shows_passages(
@@ -200,14 +141,6 @@ def test_a_server_that_refuses_everything_still_shows_passages(
     assert say(answer.notice, "en") and say(answer.notice, "zh")
     assert [p.id for p in answer.passages] == ["p1", "p2"]
     assert (answer.usage.calls == 0) == (reply.status != 200)
-
-
-def test_no_server_at_all(runs: Runs) -> None:
-    with ChatServer([]) as server:
-        pass
-    answer, _ = ask(runs, chat_reasoner(server.base_url))
-    assert answer.notice and answer.notice.code == "chat_unreachable"
-    assert answer.passages and not answer.usage.calls
 
 
 @pytest.mark.parametrize("fault", ["cut", "garbled", "nested"])
@@ -255,16 +188,6 @@ def test_stopping_a_server_that_hangs(runs: Runs, script: list[Reply]) -> None:
     assert bool(answer.text) == bool(script[0].text)
 
 
-def test_steps_of_a_deep_run_over_http(runs: Runs) -> None:
-    with ChatServer(rules) as server:
-        answer, _ = ask(runs, chat_reasoner(server.base_url), mode="deep")
-    assert nodes_of(answer) == ["enter", "agent", "retrieve", "grade", "generate"]
-    assert [r.stream for r in server.requests] == [False, True]
-    assert all(r.body["max_tokens"] <= 800 for r in server.requests)
-    before = [str(r.messages[0]["content"]) + str(r.messages[1]["content"]) for r in server.requests]
-    assert before[0].partition("</passage-")[0] == before[1].partition("</passage-")[0], "the server keeps it"
-
-
 def test_runs_that_come_after_others_closed_use_the_same_server() -> None:
     """Open connections are shared between models and belong to the loop that opened them."""
     with ChatServer(rules) as server:
@@ -279,8 +202,7 @@ def test_each_answer_keeps_the_wording_that_it_was_made_with(runs: Runs, tmp_pat
     texts = PromptTexts(tmp_path)
     mine = texts.replace("answer.en", "Be brief. {count} passages in <{marker}>; else {missing}.")
     with ChatServer(rules) as server:
-        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
-        reasoner = ChatReasoner(chat_models.build_chat_model(settings), texts=texts)
+        reasoner = ChatReasoner(server.model(), texts=texts)
         answer, _ = ask(runs, reasoner, FakeRetriever(default=[passage(1), passage(2, TEA)]), question=QUESTION)
     assert answer.usage.prompts == (mine.version, SHIPPED.text("passages.en").version)
     asked = [message for request in server.requests for message in request.messages]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.sources import Source
 from rag.models.embedding import SparseEncoder
 from rag.retrieval.context import CAVEAT_THRESHOLD
 from rag.retrieval.langchain import ModelEmbeddings
@@ -13,7 +12,7 @@ from rag.retrieval.retriever import Retriever
 from rag.retrieval.strategies import STRATEGIES
 from rag.store.qdrant.library import Library
 from tests.support.hashed_model import HashedModel
-from tests.support.storing import store_page
+from tests.support.storing import store_texts
 
 PAGES = {
     "Volcano": "Mount Aso erupted in 1953. Its crater is 24 kilometres wide.",
@@ -24,15 +23,9 @@ PAGES = {
 }
 
 
-def _ignore(stage: str) -> None:
-    pass
-
-
 @pytest.fixture
 def retriever(small_library: Library, ingestor: Ingestor, model: HashedModel) -> Retriever:
-    for title, text in PAGES.items():
-        record = {"url": f"https://pages.example/{title}", "title": title, "text": text}
-        store_page(ingestor, ingestor.read(Source(title, record["url"], "import", record=record), _ignore), _ignore)
+    store_texts(ingestor, PAGES)
     return Retriever(small_library, model, SparseEncoder())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from rag.runs.run import answer_from_json, compress_searches, decompress_searches, to_json
 from rag.types import Answer, Candidate, Citation, Notice, Retrieval, Statement, Step, Usage
@@ -31,12 +31,6 @@ def test_there_and_back() -> None:
     back = answer_from_json(data)
     light = replace(passage(1), text="", section=("Top", "Part 1"))
     assert back == replace(ANSWER, searches=(), passages=(light,))
-
-
-def test_it_is_as_the_standard_library_has_it() -> None:
-    light = replace(ANSWER, searches=(), passages=tuple(replace(one, text="") for one in ANSWER.passages))
-    data = {**to_json(ANSWER), "searches": ()}
-    assert json.dumps(data) == json.dumps({name: asdict(light)[name] for name in data})
 
 
 def test_no_passage_text_is_stored_and_quotes_are() -> None:

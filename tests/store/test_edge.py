@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from qdrant_client import QdrantClient, models
+from qdrant_client import models
 from qdrant_client.client_base import QdrantBase
 
 from rag.errors import StoreBusyError, StoreError
@@ -243,16 +243,6 @@ def test_a_second_client_gets_a_clear_sentence(folder: Path) -> None:
     EdgeClient(folder).close()
 
 
-def test_a_second_process_gets_a_clear_sentence(folder: Path) -> None:
-    first, _ = open_edge(folder)
-    opened = f"EdgeClient(Path({str(folder)!r}))"
-    program = f"from pathlib import Path; from rag.store.qdrant.edge.client import EdgeClient; {opened}"
-    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
-    assert ended.returncode == 1
-    assert ended.stderr.splitlines()[-1].startswith("rag.errors.StoreBusyError: Another process is using the database")
-    first.close()
-
-
 def test_a_folder_that_cannot_be_made_gets_a_clear_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(StoreError, match="Can't write"):
@@ -374,8 +364,3 @@ def test_a_file_is_cached_if_no_megabyte_of_it_has_to_be_waited_for(
     assert not _is_cached(0, 0, missing + 1)
     monkeypatch.delattr(os, "RWF_NOWAIT")
     assert not _is_cached(0, 0, 1)
-
-
-def test_it_is_a_qdrant_client(client: EdgeClient) -> None:
-    assert isinstance(client, QdrantClient)
-    assert isinstance(client._client, EdgeBackend)

@@ -80,8 +80,7 @@ def stepped(library: Library) -> SteppedClient:
 
 def sweep_now(library: Library) -> None:
     """Sweep as if everything had been written long ago."""
-    names = (library.pages_collection, library.chunks_collection)
-    sweep(library.client, *names, library._committer, before=time.time() + 1)
+    sweep(library._committer, before=time.time() + 1)
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def check_versions(library: Library) -> int:
         assert numbers == sorted(set(numbers))
         assert [one.until for one in versions[:-1]] == [one.since for one in versions[1:]]
         kept += len(versions) - 1
-    assert library.client.count(library._versions.collection).count == kept
+    assert library.client.count(library.versions_collection).count == kept
     return kept
 
 

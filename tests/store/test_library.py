@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,46 +15,9 @@ from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import PageRecord, library_info, list_libraries, page_id
 from rag.store.values import Draft as StoredDraft
-from rag.store.values import NewChunks, alias_hash, content_hash, merge_aliases
-from rag.types import Page, SparseVector
-from tests.store.support import DIMENSION, MODEL, draft, open_edge
-
-
-def test_a_page_comes_back_as_it_went_in(library: Library) -> None:
-    given = draft("a")
-    stored = given.commit(library)
-    assert (stored.chunks, stored.characters) == (4, len(given.page.text))
-    assert stored.generation
-    assert stored.added_at == stored.updated_at != ""
-    assert library.page(given.page.url_hash) == stored
-    assert library.stored_pages([given.page.url_hash, "unknown"]) == {given.page.url_hash: replace(stored, text="")}
-    assert library.pages() == [replace(stored, text="")]
-    assert (library.page_count(), library.chunk_count()) == (1, 4)
-
-
-def test_chunks_come_back_in_order_with_their_places(library: Library) -> None:
-    given = draft("a", chunks=13)
-    given.commit(library)
-    passages = library.chunks(given.page.url_hash)
-    assert [passage.text for passage in passages] == [chunk.text for chunk in given.chunks]
-    assert all(given.page.text[p.start : p.end] == p.text for p in passages)
-    assert {(p.url, p.title, p.site, p.language, p.section) for p in passages} == {
-        (given.page.url, given.page.title, given.page.site, "en", ("Heading",))
-    }
-    backwards = [passage.id for passage in reversed(passages)]
-    assert [passage.id for passage in library.passages([*backwards, "0" * 32])] == backwards
-
-
-def test_a_new_version_replaces_the_old_one(library: Library) -> None:
-    old, new = draft("a", chunks=6), draft("a", chunks=3, version=1)
-    first, second = old.commit(library), new.commit(library)
-    assert first.generation != second.generation
-    assert second.added_at == first.added_at < second.updated_at
-    assert (library.page_count(), library.chunk_count()) == (1, 3)
-    assert library.client.count(library.chunks_collection).count == 3
-    assert [p.text for p in library.chunks(new.page.url_hash)] == [chunk.text for chunk in new.chunks]
-    hits = library.search(dense=old.dense[0], sparse=old.sparse[0], limit=10, prefetch=10)
-    assert {hit.passage.text for hit in hits} <= {chunk.text for chunk in new.chunks}
+from rag.store.values import NewChunks, alias_hash, merge_aliases
+from rag.types import Page
+from tests.store.support import DIMENSION, MODEL, draft
 
 
 def test_the_same_page_again_changes_nothing_but_its_time(library: Library) -> None:
@@ -64,69 +25,6 @@ def test_the_same_page_again_changes_nothing_but_its_time(library: Library) -> N
     first, second = given.commit(library), given.commit(library)
     assert replace(second, updated_at=first.updated_at, generation=first.generation) == first
     assert library.chunk_count() == 4
-
-
-def test_the_recipe_tells_whether_a_page_is_current(library: Library) -> None:
-    stored = draft("a").commit(library, chunker="semantic-1")
-    assert library.is_current(stored, stored.text, "semantic-1")
-    assert not library.is_current(stored, stored.text, "semantic-2")
-    assert not library.is_current(stored, stored.text + " ", "semantic-1")
-
-
-def test_a_page_without_chunks_is_kept(library: Library) -> None:
-    given = draft("a", chunks=0)
-    assert given.commit(library).chunks == 0
-    assert library.page_count() == 1
-    assert library.chunks(given.page.url_hash) == []
-
-
-def test_vectors_can_be_used_again(library: Library) -> None:
-    given = draft("a")
-    hashes = [content_hash(f"Title\n{chunk.text}") for chunk in given.chunks]
-    sparse = [*given.sparse[:3], SparseVector([], [])]
-    known = [True, False, True, True]
-    new = NewChunks(given.chunks, given.dense, known, sparse, hashes)
-    library.commit_all([library.draft(given.page, new)])
-    found = library.reusable_vectors(given.page.url_hash)
-    assert list(found) != hashes
-    assert set(found) == set(hashes)
-    dense, terms = found[hashes[0]]
-    assert dense == pytest.approx(given.dense[0], abs=1e-6)
-    assert dict(zip(terms.indices, terms.values, strict=True)) == pytest.approx(
-        dict(zip(given.sparse[0].indices, given.sparse[0].values, strict=True))
-    )
-    assert found[hashes[1]][0] is None
-    assert found[hashes[3]][1] == SparseVector([], [])
-    assert library.reusable_vectors("unknown") == {}
-
-
-def test_pages_are_listed_newest_first(library: Library) -> None:
-    urls = [draft(f"p{n}").commit(library).url for n in range(7)]
-    assert [page.url for page in library.pages()] == urls[::-1]
-
-
-def test_removed_pages_leave_nothing_behind(library: Library) -> None:
-    drafts = [draft(f"p{n}") for n in range(4)]
-    for one in drafts:
-        one.commit(library)
-    hashes = [one.page.url_hash for one in drafts]
-    assert library.remove([hashes[0], hashes[1], hashes[0], "unknown"]) == 2
-    assert set(library.stored_pages(hashes)) == set(hashes[2:])
-    assert library.client.count(library.chunks_collection).count == 8
-    assert library.clear() == 2
-    assert (library.page_count(), library.client.count(library.chunks_collection).count) == (0, 0)
-    assert library.search(dense=drafts[0].dense[0], sparse=None, limit=5, prefetch=5) == []
-
-
-def test_many_hashes_are_looked_up_at_once(library: Library) -> None:
-    drafts = [draft(f"p{n}", chunks=1) for n in range(20)]
-    for one in drafts:
-        one.commit(library)
-    unknown = [draft(f"u{n}").page.url_hash for n in range(2500)]
-    assert set(library.stored_pages([*unknown, *(one.page.url_hash for one in drafts)])) == {
-        one.page.url_hash for one in drafts
-    }
-    assert library.stored_pages([]) == {}
 
 
 def test_a_vector_that_is_not_finite_leaves_the_page_as_it_was(library: Library) -> None:
@@ -137,17 +35,10 @@ def test_a_vector_that_is_not_finite_leaves_the_page_as_it_was(library: Library)
     with pytest.raises(StoreError, match="not a finite number"):
         new.commit(library)
     assert library.page(old.page.url_hash) == stored
+    assert [one.text for one in library.versions(stored.url_hash)] == [stored.text]
     library.sweep()
     assert library.client.count(library.chunks_collection).count == 4
-
-
-def test_vectors_that_the_model_cannot_read_are_not_looked_at(library: Library) -> None:
-    given = draft("a")
-    given.dense[1] = np.nan
-    given.dense_ok[1] = False
-    given.commit(library)
-    found = library.search(dense=given.dense[0], sparse=None, limit=10, prefetch=10)
-    assert len(found) == 3
+    assert library.client.count(library.versions_collection).count == 0
 
 
 def test_rows_must_agree(library: Library) -> None:
@@ -179,20 +70,10 @@ def test_another_model_is_refused_with_the_way_out(library: Library, model: str,
     assert list_libraries(library.client) == ["main"]
 
 
-@pytest.mark.parametrize("name", ["", "Main", "-a", "a/b", "a" * 41, "über"])
-def test_a_name_that_cannot_be_one_is_refused(client: EdgeClient, name: str) -> None:
-    with pytest.raises(StoreError, match="library name"):
-        open_library(client, name, MODEL, DIMENSION)
-
-
-def test_everything_is_there_after_reopening(folder: Path) -> None:
-    client, library = open_edge(folder)
-    stored = draft("a").commit(library)
-    client.close()
-    client, library = open_edge(folder)
-    assert library.page(stored.url_hash) == stored
-    assert library.chunk_count() == 4
-    client.close()
+def test_a_name_that_cannot_be_one_is_refused(client: EdgeClient) -> None:
+    for name in ("", "Main", "-a", "a/b", "a" * 41, "über"):
+        with pytest.raises(StoreError, match="library name"):
+            open_library(client, name, MODEL, DIMENSION)
 
 
 def test_every_filtered_key_has_an_index(library: Library) -> None:
@@ -219,22 +100,6 @@ def test_pages_are_counted_once_until_one_changes(library: Library, monkeypatch:
 def with_aliases(library: Library, key: str, *aliases: str) -> Page:
     given = draft(key)
     return replace(given, page=replace(given.page, aliases=aliases)).commit(library)
-
-
-def test_an_alias_leads_to_its_page(library: Library) -> None:
-    first = with_aliases(library, "a", "https://old.example/a", "https://a.example/a?print=1")
-    second = draft("b").commit(library)
-    asked = [alias_hash("https://old.example/a"), second.url_hash, alias_hash("https://none.example/"), first.url_hash]
-    found = library.resolve(asked)
-    assert {key: page.url for key, page in found.items()} == {
-        asked[0]: first.url,
-        asked[1]: second.url,
-        asked[3]: first.url,
-    }
-    assert library.stored_pages(asked).keys() == {asked[1], asked[3]}
-    assert library.find_known(asked) == {asked[0], asked[1], asked[3]}
-    assert library.resolve([]) == {}
-    assert library.find_known([]) == set()
 
 
 def test_a_page_s_own_address_comes_before_an_alias(library: Library) -> None:
@@ -326,6 +191,8 @@ def record(number: int) -> dict[str, object]:
 
 def test_a_record_is_updated_without_its_chunks(library: Library) -> None:
     given = draft("a")
+    library.update_record(given.page)
+    assert library.page_count() == 0
     stored = given.commit(library)
     news = replace(
         stored, etag='"x"', last_modified="Mon", checked_at="2026-01-01T00:00:00Z", failures=2, title="not this"
@@ -338,47 +205,6 @@ def test_a_record_is_updated_without_its_chunks(library: Library) -> None:
     assert library.page(stored.url_hash) == expected
 
 
-def test_updating_a_page_that_is_not_there_makes_none(library: Library) -> None:
-    library.update_record(draft("a").page)
-    assert library.page_count() == 0
-
-
-def test_a_record_is_updated_amid_commits(library: Library) -> None:
-    drafts = [draft("a", version=n) for n in range(12)]
-    stored = drafts[0].commit(library)
-
-    def note(number: int) -> None:
-        library.update_record(replace(stored, checked_at=f"moment {number}", aliases=("https://old.example/a",)))
-
-    with ThreadPoolExecutor(4) as pool:
-        futures = [pool.submit(one.commit, library) for one in drafts[1:]]
-        futures += [pool.submit(note, n) for n in range(12)]  # type: ignore[misc]
-        for future in futures:
-            future.result()
-    page = library.page(stored.url_hash)
-    assert page is not None
-    shown = next(one for one in drafts if one.page.text == page.text)
-    assert [p.text for p in library.chunks(page.url_hash)] == [chunk.text for chunk in shown.chunks]
-    assert page.aliases == ("https://old.example/a",)
-    assert len(library.versions(page.url_hash)) == page.version == 12
-
-
-def test_a_page_that_is_left_out_is_found_by_nobody(library: Library) -> None:
-    kept, hidden = draft("a"), draft("b")
-    kept.commit(library)
-    stored = hidden.commit(library)
-    library.set_excluded([stored.url_hash, "unknown"], True)
-    assert library.excluded_pages() == {stored.url_hash}
-    found = library.search(dense=hidden.dense[0], sparse=hidden.sparse[0], limit=10, prefetch=10)
-    assert {hit.passage.url for hit in found} == {kept.page.url}
-    assert library.page(stored.url_hash) == stored
-    assert len(library.chunks(stored.url_hash)) == 4
-    library.set_excluded([stored.url_hash], False)
-    assert library.excluded_pages() == set()
-    best = library.search(dense=hidden.dense[0], sparse=hidden.sparse[0], limit=1, prefetch=10)
-    assert best[0].passage.url == stored.url
-
-
 def test_a_page_stays_left_out_through_its_changes(library: Library) -> None:
     stored = draft("a").commit(library)
     library.set_excluded([stored.url_hash], True)
@@ -388,6 +214,9 @@ def test_a_page_stays_left_out_through_its_changes(library: Library) -> None:
         library.sweep()
         assert library.excluded_pages() == {stored.url_hash}
         assert library.search(dense=new.dense[0], sparse=None, limit=5, prefetch=5) == []
+    assert library.remove([stored.url_hash]) == 1
+    assert library.client.count(library.chunks_collection).count == 0
+    assert library.excluded_pages() == set()
 
 
 def test_a_page_that_is_back_takes_part_again(library: Library) -> None:
@@ -403,14 +232,6 @@ def test_a_page_that_is_back_takes_part_again(library: Library) -> None:
             given.commit(library)
         assert library.excluded_pages() == set()
         assert library.search(dense=given.dense[0], sparse=None, limit=5, prefetch=5)
-
-
-def test_removing_a_page_that_is_left_out(library: Library) -> None:
-    stored = draft("a").commit(library)
-    library.set_excluded([stored.url_hash], True)
-    assert library.remove([stored.url_hash]) == 1
-    assert library.client.count(library.chunks_collection).count == 0
-    assert library.excluded_pages() == set()
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
 import pytest
 
 from rag.errors import StoreError
 from rag.store.qdrant.client import library_locks
 from rag.store.qdrant.library import Library, open_library
-from rag.store.qdrant.records import chunk_id, page_id
-from rag.store.values import Filters, reciprocal_rank_fusion
+from rag.store.qdrant.records import page_id
+from rag.store.values import reciprocal_rank_fusion
 from rag.types import SparseVector
 from tests.store.support import Draft, draft
 
@@ -23,11 +22,6 @@ def drafts(library: Library) -> list[Draft]:
     for one in made:
         one.commit(library)
     return made
-
-
-def by_dense(drafts: list[Draft], query: np.ndarray) -> list[str]:  # type: ignore[type-arg]
-    rows = [(float(one.dense[at] @ query), one.chunks[at].text) for one in drafts for at in range(4)]
-    return [text for _, text in sorted(rows, reverse=True)]
 
 
 def test_fused_order_and_the_rank_in_each_leg(library: Library, drafts: list[Draft]) -> None:
@@ -49,14 +43,6 @@ def test_fused_order_and_the_rank_in_each_leg(library: Library, drafts: list[Dra
     assert order == sorted(order)
 
 
-def test_a_leg_alone_ranks_by_its_own_scores(library: Library, drafts: list[Draft]) -> None:
-    query = drafts[0].dense[0]
-    hits = library.search(dense=query, sparse=None, limit=7, prefetch=3)
-    assert [hit.passage.text for hit in hits] == by_dense(drafts, query)[:7]
-    assert hits[0].passage.score == pytest.approx(1.0, abs=1e-5)
-    assert set(hits[0].passage.ranks) == {"dense", "fused"}
-
-
 def test_no_leg_finds_nothing(library: Library, drafts: list[Draft]) -> None:
     assert library.search(dense=None, sparse=None, limit=5, prefetch=5) == []
     assert library.search(dense=None, sparse=SparseVector([], []), limit=5, prefetch=5) == []
@@ -75,32 +61,6 @@ def test_candidates_bring_their_vectors_where_there_is_one(library: Library) -> 
     assert terms[given.chunks[3].text] == frozenset(given.sparse[3].indices)
     assert terms[given.chunks[0].text] == frozenset()
     assert library.search(dense=given.dense[0], sparse=None, limit=1, prefetch=1)[0].vector is None
-
-
-def test_a_filter_narrows_the_search(library: Library, drafts: list[Draft]) -> None:
-    hits = library.search(
-        dense=drafts[0].dense[0],
-        sparse=drafts[0].sparse[0],
-        limit=40,
-        prefetch=40,
-        scope=Filters(sites=("s1.example",)),
-    )
-    assert {hit.passage.site for hit in hits} == {"s1.example"}
-    assert len(hits) == 20
-
-
-def test_the_caller_may_fuse(library: Library, drafts: list[Draft]) -> None:
-    seen = {}
-
-    def keyword_first(legs: dict[str, dict[str, float]]) -> dict[str, float]:
-        seen.update(legs)
-        return {point: legs["sparse"].get(point, -1.0) for leg in legs.values() for point in leg}
-
-    one = drafts[1]
-    hits = library.search(dense=one.dense[0], sparse=one.sparse[1], limit=3, prefetch=10, fuse=keyword_first)  # type: ignore[arg-type]
-    assert set(seen) == {"dense", "sparse"}
-    assert hits[0].passage.text == one.chunks[1].text
-    assert [hit.passage.ranks["sparse"] for hit in hits] == [1, 2, 3]
 
 
 def test_equal_scores_are_ordered_by_id() -> None:
@@ -159,16 +119,6 @@ def test_records_are_not_read_while_nothing_changes(
     hits = library.search(dense=drafts[0].dense[0], sparse=None, limit=4, prefetch=8)
     assert len(hits) == 4
     assert asked == [library.chunks_collection]
-
-
-def test_inactive_chunks_are_not_found(library: Library) -> None:
-    given = draft("a")
-    stored = given.commit(library)
-    hidden = chunk_id(stored.url_hash, stored.generation, 0)
-    library.client.set_payload(library.chunks_collection, {"active": False}, points=[hidden], key="metadata")
-    hits = library.search(dense=given.dense[0], sparse=given.sparse[0], limit=10, prefetch=10)
-    assert hidden not in {hit.passage.id for hit in hits}
-    assert len(hits) == 3
 
 
 def test_idfs_are_asked_once_until_something_changes(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from rag.store.qdrant.commit import Committer
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.health import sweep
 from rag.store.qdrant.library import Library
@@ -56,7 +55,7 @@ def whole(library: Library, url_hash: str, versions: dict[int, list[str]]) -> in
 
 def kept_versions(library: Library, url_hash: str) -> list[str]:
     """Return the texts of the page's versions; fail if the store has more of them than it shows."""
-    points = library.client.scroll(library._versions.collection, limit=1000)[0]
+    points = library.client.scroll(library.versions_collection, limit=1000)[0]
     shown = library.versions(url_hash)
     assert all((point.payload or {})["settled"] for point in points)
     assert len(points) == max(0, len(shown) - 1)
@@ -154,14 +153,9 @@ def test_a_sweep_leaves_alone_what_another_process_may_be_writing(
         with pytest.raises(SimulatedCrash):
             given.commit(library)
 
-    def swept(before: float | None) -> int:
-        names = (library.pages_collection, library.chunks_collection)
-        committer = Committer(library.client, library.name, *names, library._versions, library._locks)
-        return sweep(library.client, *names, committer, before=before)
-
-    assert swept(time.time() - 600) == 0
+    assert sweep(library._committer, before=time.time() - 600) == 0
     assert library.client.count(library.chunks_collection).count == 4
-    assert swept(time.time() + 1) == 1
+    assert sweep(library._committer, before=time.time() + 1) == 1
     assert library.client.count(library.chunks_collection).count == 0
 
 
@@ -174,8 +168,8 @@ def test_a_sweep_keeps_versions_that_another_process_may_be_committing(
         stop_before(library.client, patch, 2)  # type: ignore[arg-type]
         with pytest.raises(SimulatedCrash):
             new.commit(library)
-    assert library._versions.unsettled_pages(time.time() - 600) == set()
-    assert library._versions.unsettled_pages(time.time() + 1) == {old.page.url_hash}
+    assert library._committer.versions.unsettled_pages(time.time() - 600) == set()
+    assert library._committer.versions.unsettled_pages(time.time() + 1) == {old.page.url_hash}
     assert [version.text for version in library.versions(old.page.url_hash)] == [old.page.text]
 
 
@@ -183,6 +177,5 @@ def test_pages_that_are_left_out_are_no_leftovers(library: Library) -> None:
     given = draft("a")
     given.commit(library)
     library.set_excluded([given.page.url_hash], True)
-    names = (library.pages_collection, library.chunks_collection)
-    assert sweep(library.client, *names, library._committer, before=None) == 0
+    assert sweep(library._committer, before=None) == 0
     assert library.search(dense=given.dense[0], sparse=None, limit=5, prefetch=5) == []

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
 from threading import Event
+from typing import Any
 
 import numpy as np
 
@@ -47,15 +50,27 @@ def test_writers_and_readers_share_a_client(library: Library) -> None:
     assert library.chunk_count() == library.client.count(library.chunks_collection).count == 3 + 8 * 7
 
 
-def test_two_threads_on_one_page_leave_one_whole_version(library: Library) -> None:
-    versions = [draft("a", chunks=3 + n, version=n) for n in range(8)]
+def test_threads_on_one_page_leave_one_whole_version_and_its_predecessors(library: Library) -> None:
+    drafts = [draft("a", chunks=3 + n, version=n) for n in range(12)]
+    stored = drafts[0].commit(library)
+
+    def note(number: int) -> None:
+        library.update_record(replace(stored, checked_at=f"moment {number}", aliases=("https://old.example/a",)))
+
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda one: one.commit(library), versions))
-    page = library.page(versions[0].page.url_hash)
-    assert page is not None
-    shown = next(one for one in versions if one.page.text == page.text)
+        futures: list[Future[Any]] = [pool.submit(one.commit, library) for one in drafts[1:]]
+        futures += [pool.submit(note, number) for number in range(12)]
+        for future in futures:
+            future.result()
+    page = library.page(stored.url_hash)
+    assert page is not None and page.aliases == ("https://old.example/a",)
+    shown = next(one for one in drafts if one.page.text == page.text)
     assert [p.text for p in library.chunks(page.url_hash)] == [chunk.text for chunk in shown.chunks]
     assert library.client.count(library.chunks_collection).count == len(shown.chunks)
+    versions = library.versions(page.url_hash)
+    assert [one.number for one in versions] == list(range(1, 13))
+    assert {one.text for one in versions} == {one.page.text for one in drafts}
+    assert all(one.until == after.since for one, after in pairwise(versions))
 
 
 def test_writes_that_arrive_during_a_build_are_kept(library: Library) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import io
 import json
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import LIBRARIES, library_id, list_libraries, page_id, pages_collection
 from rag.store.qdrant.transfer import _read_info, export_library, import_library
+from rag.store.values import text_hash
 from rag.types import Page, SparseVector
 from tests.store.support import DIMENSION, MODEL, draft, open_edge
 
@@ -117,7 +118,7 @@ def test_an_imported_page_can_change_and_go(archive: Path, tmp_path: Path) -> No
     assert copy.remove([page.url_hash for page in copy.pages()]) == PAGES + 2
     assert copy.page_count() == 0
     copy.sweep()
-    for name in (copy.pages_collection, copy.chunks_collection, copy._versions.collection):
+    for name in (copy.pages_collection, copy.chunks_collection, copy.versions_collection):
         assert client.count(name).count == 0
     client.close()
 
@@ -430,7 +431,9 @@ def test_memory_stays_flat(client: EdgeClient, tmp_path: Path) -> None:
             given = draft(f"p{number}", chunks=2)
             text = f"{number} " + "word " * 20_000
             chunks = [replace(chunk, text=text[chunk.start : chunk.end]) for chunk in given.chunks]
-            replace(given, page=replace(given.page, text=text, text_hash=sha(text)), chunks=chunks).commit(library)
+            replace(given, page=replace(given.page, text=text, text_hash=text_hash(text)), chunks=chunks).commit(
+                library
+            )
         tracemalloc.start()
         export_library(library, tmp_path / "x.pagelight")
         import_library(client, tmp_path / "x.pagelight", f"copy{pages}")
@@ -439,15 +442,7 @@ def test_memory_stays_flat(client: EdgeClient, tmp_path: Path) -> None:
     assert peaks[1] < 1.5 * peaks[0]
 
 
-def sha(text: str) -> str:
-    import hashlib
-
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def test_a_library_is_made_once_by_many_threads(client: EdgeClient) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda _: open_library(client, "main", MODEL, DIMENSION), range(4)))
     assert len({library.pages_collection for library in made}) == 1
@@ -456,8 +451,9 @@ def test_a_library_is_made_once_by_many_threads(client: EdgeClient) -> None:
 
 def test_names_that_come_in_turn_nothing_round() -> None:
     text = "One."
-    hashed = hashlib.sha256(text.encode()).hexdigest()
     moment = "2026-01-01T00:00:00Z"
-    page = Page("u", "0" * 32, "a\u202eb\x1b[2J", "en", "s", text, hashed, "web", "g", added_at=moment, author="x\x07y")
+    page = Page(
+        "u", "0" * 32, "a\u202eb\x1b[2J", "en", "s", text, text_hash(text), "web", "g", added_at=moment, author="x\x07y"
+    )
     came = parse_page(json.loads(json.dumps(asdict(page))), text)
     assert (came.title, came.author) == ("ab[2J", "xy")

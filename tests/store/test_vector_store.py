@@ -25,7 +25,7 @@ def given(library: Library) -> Draft:
     return made
 
 
-def test_the_mmr_retriever_of_langchain(library: Library, given: Draft) -> None:
+def test_mmr_is_relevance_with_lambda_one_and_diversity_with_zero(library: Library, given: Draft) -> None:
     store = library.vector_store(HashEmbeddings())
     retriever = store.as_retriever(search_type="mmr", search_kwargs={"k": 10, "fetch_k": 20, "lambda_mult": 0.7})
     found = retriever.invoke(given.chunks[7].text)
@@ -33,10 +33,6 @@ def test_the_mmr_retriever_of_langchain(library: Library, given: Draft) -> None:
     assert found[0].page_content == given.chunks[7].text
     assert found[0].metadata["url"] == given.page.url
     assert found[0].metadata["section"] == ["Heading"]
-
-
-def test_lambda_one_is_relevance_and_zero_is_diversity(library: Library, given: Draft) -> None:
-    store = library.vector_store(HashEmbeddings())
     query = given.chunks[3].text
     nearest = [document.page_content for document in store.similarity_search(query, k=6)]
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import pairwise
 
-import pytest
 from qdrant_client import models
 
-from rag.errors import StoreError
 from rag.store.qdrant.commit import MAX_VERSIONS
 from rag.store.qdrant.library import Library
 from tests.store.support import draft
 
 
 def stored_versions(library: Library) -> int:
-    return library.client.count(library._versions.collection).count
+    return library.client.count(library.versions_collection).count
 
 
 def test_a_page_that_never_changed_has_one_version(library: Library) -> None:
@@ -77,17 +73,6 @@ def test_removing_pages_removes_their_versions(library: Library) -> None:
     assert stored_versions(library) == 0
 
 
-def test_a_commit_that_fails_makes_no_version(library: Library) -> None:
-    stored = draft("a").commit(library)
-    broken = draft("a", version=1)
-    broken.dense[0, 0] = float("nan")
-    with pytest.raises(StoreError, match="finite"):
-        broken.commit(library)
-    assert [one.text for one in library.versions(stored.url_hash)] == [stored.text]
-    library.sweep()
-    assert stored_versions(library) == 0
-
-
 def test_a_record_of_before_there_were_versions_counts_as_the_first(library: Library) -> None:
     stored = draft("a").commit(library)
     names = ["version", "aliases", "etag", "last_modified", "checked_at", "failures", "status", "signature"]
@@ -105,13 +90,3 @@ def test_a_record_of_before_there_were_versions_counts_as_the_first(library: Lib
 
 def library_point(library: Library) -> str:
     return str(library.client.scroll(library.pages_collection, limit=1)[0][0].id)
-
-
-def test_writers_of_one_page_make_one_row_of_versions(library: Library) -> None:
-    drafts = [draft("a", chunks=2, version=n) for n in range(6)]
-    with ThreadPoolExecutor(6) as pool:
-        list(pool.map(lambda one: one.commit(library), drafts))
-    versions = library.versions(drafts[0].page.url_hash)
-    assert [one.number for one in versions] == list(range(1, 7))
-    assert {one.text for one in versions} == {one.page.text for one in drafts}
-    assert all(one.until == after.since for one, after in pairwise(versions))

@@ -10,12 +10,13 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool
 
-from rag.errors import RagError
+from rag.errors import ModelError, RagError
 from rag.locales import say, sentences
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.questions import make_call
-from rag.runs.run import Question
+from rag.runs.run import Mode, PassageCache, Question, Run
 from rag.runs.runs import Runs
+from rag.tracing import CallBudget
 from rag.types import Answer, Event, Passage
 
 VOLCANO = "Mount Aso erupted in 1953. Its crater is 24 kilometres wide. The town of Aso lies inside it."
@@ -60,7 +61,9 @@ class FakeRetriever:
     options: list[dict[str, Any]] = field(default_factory=list)
     web: Callable[[str], list[Passage]] | None = None
     reader: Any = None
-    vector: Any = None
+
+    def vector(self, question: str) -> Any:
+        raise ModelError("chat_failed")
 
     def titles(self) -> list[str]:
         return []
@@ -153,6 +156,11 @@ def ask(
     assert all(f"step_{step.detail['decision']}" in sentences("en") for step in answer.steps)
     assert answer.notice is None or say(answer.notice, "en") != say(answer.notice, "zh")
     return answer, runs.events(run_id)
+
+
+def make_run(mode: Mode, reasoner: Any, retriever: Any, calls: int = 12) -> Run:
+    """Return a run as the context of a graph that is called without `Runs`."""
+    return Run("r", Question("", mode=mode.name), mode, reasoner, PassageCache(retriever), CallBudget(calls), ())
 
 
 def nodes_of(answer: Answer) -> list[str]:

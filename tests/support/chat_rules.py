@@ -135,17 +135,23 @@ def _answer(request: Request, question: str, passages: Sequence[tuple[int, str]]
         return Reply(_first_sentences(passages))
     if "You write a report" in system or "写一份回答问题的报告" in system:
         return Reply(_report(request, passages))
+    shared, quote = _best_sentence(question, passages)
+    if not shared:
+        return Reply("NOT_IN_PAGES" if "NOT_IN_PAGES" in system else "The passages do not say.")
+    return Reply(quote)
+
+
+def _best_sentence(question: str, passages: Sequence[tuple[int, str]]) -> tuple[int, str]:
+    """Return the number of words that the sentence most like the question shares with it, and the sentence, cited."""
     wanted = _terms(question)
-    sentences = [
+    ranked = (
         (len(wanted & _terms(sentence)), -number, sentence.strip())
         for number, text in passages
         for sentence in _SENTENCE.findall(text)
         if len(sentence.strip()) > 3
-    ]
-    shared, number, sentence = max(sentences, default=(0, 0, ""))
-    if not shared:
-        return Reply("NOT_IN_PAGES" if "NOT_IN_PAGES" in system else "The passages do not say.")
-    return Reply(f"{sentence} [{-number}]")
+    )
+    shared, number, sentence = max(ranked, default=(0, 0, ""))
+    return shared, f"{sentence} [{-number}]"
 
 
 def _first_sentences(passages: Sequence[tuple[int, str]]) -> str:
@@ -159,18 +165,8 @@ def _report(request: Request, passages: Sequence[tuple[int, str]]) -> str:
     """Return under each heading the sentence that shares most words with it."""
     listed = re.search(r"(?:Headings|标题):\n((?:- .+\n)+)", request.last)
     headings = [line.removeprefix("- ") for line in listed[1].splitlines()] if listed else []
-    parts = []
-    for heading in headings:
-        wanted = _terms(heading)
-        ranked = [
-            (len(wanted & _terms(sentence)), -number, sentence.strip())
-            for number, text in passages
-            for sentence in _SENTENCE.findall(text)
-            if len(sentence.strip()) > 3
-        ]
-        _, number, sentence = max(ranked, default=(0, 0, ""))
-        above = f"## {heading}\n\n" if len(headings) > 1 else ""
-        parts.append(f"{above}{sentence} [{-number}]")
+    above = "## {}\n\n" if len(headings) > 1 else ""
+    parts = [above.format(heading) + _best_sentence(heading, passages)[1] for heading in headings]
     return "\n\n".join(parts) or "NOT_IN_PAGES"
 
 

@@ -1,7 +1,7 @@
 """A chat server on loopback that speaks OpenAI's chat completions protocol and follows a script.
 
     with ChatServer(["Hello.", Reply(tool_calls=[Call("retrieve", {"query": "x"})])]) as server:
-        model = build_chat_model(settings_with(llm_base_url=server.base_url, llm_model="test"))
+        model = server.model()
         ...
         assert server.requests[0].tools == ["retrieve"]
 
@@ -22,6 +22,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
+from rag.config import load_settings
+from rag.models.chat import build_chat_model
 from tests.support.chat_protocol import (
     DEEP,
     Call,
@@ -81,6 +83,10 @@ class ChatServer:
     @property
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
+
+    def model(self, name: str = "test", **settings: Any) -> Any:
+        """Return a client of this server."""
+        return build_chat_model(load_settings(None, llm_model=name, llm_base_url=self.base_url, **settings))
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rag.config import load_settings
 from rag.conversations.checkpoints import Checkpoints
@@ -15,7 +16,9 @@ from rag.reasoning.chat import ChatReasoner
 from rag.runs.run import Question
 from rag.runs.runs import Runs
 from rag.store.sql.database import Database
+from rag.types import Answer
 from tests.support.answering import FakeRetriever
+from tests.support.chat_server import ChatServer
 from tests.support.quoting import make_quoter
 
 QUOTER = make_quoter()
@@ -23,6 +26,17 @@ QUOTER = make_quoter()
 
 def chat_reasoner(base_url: str) -> ChatReasoner:
     return ChatReasoner(chat_models.build_chat_model(load_settings(None, llm_base_url=base_url, llm_model="test")))
+
+
+def run_over_http(runs: Runs, model: Any, retriever: Any, question: Question, **how: Any) -> tuple[Answer, list[Any]]:
+    """Run the question to its end, over a chat server that replies like `model`, or without a model if that is None.
+
+    Returns the answer and the server's requests.
+    """
+    with ChatServer([] if model is None else model) as server:
+        reasoner = QUOTER if model is None else chat_reasoner(server.base_url)
+        run_id = runs.start(question, reasoner=reasoner, retriever=retriever, quoter=QUOTER, **how)
+        return runs.wait(run_id, 120), server.requests
 
 
 class ConversingProcess:

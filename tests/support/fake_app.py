@@ -331,11 +331,9 @@ class FakeOverviews:
         self.open: Callable[[str], FakeLibrary] = lambda name: FakeLibrary()
 
     def get(self, library: str, url_hashes: Sequence[str], reasoner: object, language: str) -> Future[Overview]:
-        made: Future[Overview] = Future()
         known = self.open(library).stored_pages(list(url_hashes))
         pages = [(known[one], f"About {known[one].title}.") for one in url_hashes if one in known]
-        made.set_result(Overview(tuple(pages), self.questions))
-        return made
+        return _done(Overview(tuple(pages), self.questions))
 
 
 class FakeDeletions:
@@ -363,9 +361,7 @@ class FakeMaps:
         self.found: PageMap | None = None
 
     def get(self, library: str, pages: Sequence[Page]) -> Future[PageMap | None]:
-        made: Future[PageMap | None] = Future()
-        made.set_result(self.found)
-        return made
+        return _done(self.found)
 
     def latest(self, library: str) -> PageMap | None:
         return self.found
@@ -644,15 +640,18 @@ class FakeApp:
         """The id of the latest turn."""
         return self.turns()[-1].id
 
+    def _page_for(self, question: str, library: str) -> Page | None:
+        """Return the first page in the question's language."""
+        pages = self.library(library).stored
+        return next((page for page in pages if (page.language == "zh") == is_chinese(question)), None)
+
     def _answer(self, question: str, mode: Any, library: str) -> Answer:
-        chinese = any("\u4e00" <= sign <= "\u9fff" for sign in question)
-        page = next((p for p in self.library(library).stored if (p.language == "zh") == chinese), None)
+        chinese, page = is_chinese(question), self._page_for(question, library)
         if page is None or self.outcome in ("not_in_pages", "failed"):
             passages = (make_passage(page, "四个小时" if chinese else "four hours"),) if page else ()
-            code = "not_in_pages" if self.outcome != "failed" else "run_failed"
             outcome: Outcome = "failed" if self.outcome == "failed" else "not_in_pages"
             searches = (make_search(question, page),) if page else ()
-            notice = Notice(code)
+            notice = Notice("run_failed" if outcome == "failed" else outcome)
             return Answer(question, mode, outcome, "", passages=passages, notice=notice, searches=searches)
         quotes = CHINESE_QUOTES if chinese else ENGLISH_QUOTES
         marked = [f"{quote} [{number}]" for number, quote in enumerate(quotes, 1)]
@@ -671,9 +670,7 @@ class FakeApp:
 
     def search(self, question: str, *, library: str, **options: Any) -> Retrieval:
         self.searched.append({"question": question, "library": library, **options})
-        chinese = any("\u4e00" <= sign <= "\u9fff" for sign in question)
-        pages = self.library(library).stored
-        page = next((p for p in pages if (p.language == "zh") == chinese), None)
+        page = self._page_for(question, library)
         return make_search(question, page) if page else Retrieval(question, "mmr", (), (), ("sparse",))
 
     def count_running(self, *modes: RunMode) -> int:
@@ -708,6 +705,12 @@ class FakeApp:
 
     def test_database(self) -> Notice:
         return Notice("database_works", {"libraries": len(self.libraries.infos())})
+
+
+def _done(result: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_result(result)
+    return future
 
 
 def _added(source: str) -> IngestResult:

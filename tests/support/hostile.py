@@ -85,10 +85,6 @@ def zeros(size: int) -> bytes:
     return b"".join([*parts, packer.flush()])
 
 
-def _zip_bomb(scale: float) -> NamedFile:
-    return "bomb.zip", make_zip({f"{n}.txt": bytes(int(50 * scale * MEGABYTE)) for n in range(10)})
-
-
 def _zip_of_modest_ratio(scale: float) -> NamedFile:
     text = "".join(random.Random(1).choices("abcdefgh \n", k=30_000)) * 160
     return "modest.zip", make_zip({f"{n}.txt": text.encode()[:4_900_000] for n in range(max(20, int(60 * scale)))})
@@ -101,25 +97,9 @@ def _zip_that_lies(scale: float) -> NamedFile:
     return "lies.zip", data.replace(struct.pack("<I", size), struct.pack("<I", 1000))
 
 
-def _zip_of_many(scale: float) -> NamedFile:
-    return "many.zip", make_zip({f"{n}.txt": b"" for n in range(int(200_000 * scale))}, zipfile.ZIP_STORED)
-
-
-def _zip_in_one_step(scale: float) -> NamedFile:
-    return "bzip2.zip", make_zip({"a.txt": bytes(int(200 * scale * MEGABYTE))}, zipfile.ZIP_BZIP2)
-
-
-def _pdf_stream_bomb(scale: float) -> NamedFile:
-    return "stream.pdf", pdf(page_of(stream(zeros(int(1000 * scale) * MEGABYTE), b"/Filter/FlateDecode")))
-
-
 def _pdf_nested_bomb(scale: float) -> NamedFile:
     twice = zlib.compress(zeros(int(4000 * scale) * MEGABYTE), 9)
     return "nested.pdf", pdf(page_of(stream(twice, b"/Filter[/FlateDecode/FlateDecode]")))
-
-
-def _pdf_many_objects(scale: float) -> NamedFile:
-    return "objects.pdf", pdf([b"<</Type/Catalog/Pages 2 0 R>>"] + [b"1"] * int(1_000_000 * scale), with_table=False)
 
 
 def _pdf_many_operators(scale: float) -> NamedFile:
@@ -156,21 +136,14 @@ def _pdf_one_page_often(scale: float) -> NamedFile:
     return "often.pdf", pdf(objects)
 
 
-def _pdf_noise(scale: float) -> NamedFile:
-    return "noise.pdf", b"%PDF-1.4\n" + random.Random(2).randbytes(int(10 * scale * MEGABYTE))
-
-
 def _pdf_cut(scale: float) -> NamedFile:
     whole = pdf(page_of(stream(b"BT /F1 9 Tf (cut off) Tj ET")))
     return "cut.pdf", whole[: len(whole) // 3]
 
 
 def _docx_laughs(scale: float) -> NamedFile:
-    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
-    document = (
-        f'<!DOCTYPE d [<!ENTITY l0 "ha">{entities}]><w:document {_W}><w:body><w:p><w:r><w:t>&l9;</w:t></w:r></w:p>'
-    )
-    return "laughs.docx", word(f"{document}</w:body></w:document>".encode())
+    document = f"<w:document {_W}><w:body><w:p><w:r><w:t>&l9;</w:t></w:r></w:p></w:body></w:document>"
+    return "laughs.docx", word(_laughing(document).encode())
 
 
 def _docx_outside(scale: float) -> NamedFile:
@@ -178,10 +151,6 @@ def _docx_outside(scale: float) -> NamedFile:
         f'<!DOCTYPE d [<!ENTITY e SYSTEM "file:///etc/passwd">]><w:document {_W}><w:body><w:p><w:r><w:t>&e;</w:t>'
     )
     return "outside.docx", word(f"{document}</w:r></w:p></w:body></w:document>".encode())
-
-
-def _docx_bomb(scale: float) -> NamedFile:
-    return "bomb.docx", word(b"<w:document>" + b" " * int(1000 * scale * MEGABYTE))
 
 
 def _docx_paragraphs(scale: float) -> NamedFile:
@@ -242,14 +211,6 @@ def _sheet(rows: str, after: str = "") -> bytes:
     return office.with_part(office.xlsx([["x"]]), "xl/worksheets/sheet1.xml", sheet.encode())
 
 
-def _xlsx_bomb(scale: float) -> NamedFile:
-    return "bomb.xlsx", _sheet(" " * int(1000 * scale * MEGABYTE))
-
-
-def _xlsx_cells(scale: float) -> NamedFile:
-    return "cells.xlsx", _sheet(f"<row>{'<c><v>1</v></c>' * 20}</row>" * int(400_000 * scale))
-
-
 def _xlsx_corners(scale: float) -> NamedFile:
     rows = (f'<row r="{r}"><c r="XFD{r}"><v>1</v></c></row>' for r in range(1, int(1_000_000 * scale), 5))
     return "corners.xlsx", _sheet("".join(rows))
@@ -294,68 +255,53 @@ def _ipynb_depth(scale: float) -> NamedFile:
     return "depth.ipynb", b'{"cells": ' + b"[" * deep + b"]" * deep + b"}"
 
 
-def _srt_cues(scale: float) -> NamedFile:
-    return "cues.srt", b"00:00:01,000 --> 00:00:02,000\n\n" * int(150_000 * scale)
-
-
-def _csv_line(scale: float) -> NamedFile:
-    return "line.csv", b"x" * int(50 * scale * MEGABYTE)
-
-
-def _csv_cells(scale: float) -> NamedFile:
-    return "cells.csv", b"," * int(4_900_000 * scale)
-
-
-def _csv_quote(scale: float) -> NamedFile:
-    return "quote.csv", b'a,b\n"' + b"never ends\n" * int(440_000 * scale)
-
-
-def _html_paragraphs(scale: float) -> NamedFile:
-    return "paragraphs.html", b"<p>text" * int(100_000 * scale)
-
-
-def _html_open(scale: float) -> NamedFile:
-    return "open.html", b"<p>" * int(650_000 * scale)
-
-
-def _html_depth(scale: float) -> NamedFile:
-    return "depth.html", b"<div>" * int(380_000 * scale) + b"text"
-
-
-def _md_brackets(scale: float) -> NamedFile:
-    return "brackets.md", b"[" * int(4_900_000 * scale)
-
-
-def _text_accents(scale: float) -> NamedFile:
-    return "accents.txt", b"a" + "\u0301".encode() * int(2_400_000 * scale)
-
-
 HOSTILE: dict[str, Callable[[float], NamedFile]] = {
-    "zip: 10 x 50 MB of zeros": _zip_bomb,
+    "zip: 10 x 50 MB of zeros": lambda scale: (
+        "bomb.zip",
+        make_zip({f"{n}.txt": bytes(int(50 * scale * MEGABYTE)) for n in range(10)}),
+    ),
     "zip: 60 x 5 MB at 100 to 1": _zip_of_modest_ratio,
     "zip: sizes that lie": _zip_that_lies,
-    "zip: 200 000 files": _zip_of_many,
-    "zip: 200 MB in one bzip2 step": _zip_in_one_step,
-    "pdf: 1 GB in a gzipped stream": _pdf_stream_bomb,
+    "zip: 200 000 files": lambda scale: (
+        "many.zip",
+        make_zip({f"{n}.txt": b"" for n in range(int(200_000 * scale))}, zipfile.ZIP_STORED),
+    ),
+    "zip: 200 MB in one bzip2 step": lambda scale: (
+        "bzip2.zip",
+        make_zip({"a.txt": bytes(int(200 * scale * MEGABYTE))}, zipfile.ZIP_BZIP2),
+    ),
+    "pdf: 1 GB in a gzipped stream": lambda scale: (
+        "stream.pdf",
+        pdf(page_of(stream(zeros(int(1000 * scale) * MEGABYTE), b"/Filter/FlateDecode"))),
+    ),
     "pdf: 4 GB, gzipped twice": _pdf_nested_bomb,
-    "pdf: a million objects, no table": _pdf_many_objects,
+    "pdf: a million objects, no table": lambda scale: (
+        "objects.pdf",
+        pdf([b"<</Type/Catalog/Pages 2 0 R>>"] + [b"1"] * int(1_000_000 * scale), with_table=False),
+    ),
     "pdf: 3 million operators": _pdf_many_operators,
     "pdf: pages that hold themselves": _pdf_circle,
     "pdf: forms in forms, 10 to the 10": _pdf_forms,
     "pdf: one page 90 000 times": _pdf_one_page_often,
-    "pdf: 10 MB of noise": _pdf_noise,
+    "pdf: 10 MB of noise": lambda scale: (
+        "noise.pdf",
+        b"%PDF-1.4\n" + random.Random(2).randbytes(int(10 * scale * MEGABYTE)),
+    ),
     "pdf: cut off": _pdf_cut,
     "docx: a billion laughs": _docx_laughs,
     "docx: an entity from outside": _docx_outside,
-    "docx: 1 GB of spaces": _docx_bomb,
+    "docx: 1 GB of spaces": lambda scale: ("bomb.docx", word(b"<w:document>" + b" " * int(1000 * scale * MEGABYTE))),
     "docx: 15 million paragraphs": _docx_paragraphs,
     "docx: a million levels": _docx_depth,
     "docx: tables in tables": _docx_tables,
     "docx: numbers of 10 000 letters": _docx_numbers,
     "pptx: 1 GB of spaces": _pptx_bomb,
     "pptx: a billion laughs": _pptx_laughs,
-    "xlsx: 1 GB of spaces": _xlsx_bomb,
-    "xlsx: 8 million cells": _xlsx_cells,
+    "xlsx: 1 GB of spaces": lambda scale: ("bomb.xlsx", _sheet(" " * int(1000 * scale * MEGABYTE))),
+    "xlsx: 8 million cells": lambda scale: (
+        "cells.xlsx",
+        _sheet(f"<row>{'<c><v>1</v></c>' * 20}</row>" * int(400_000 * scale)),
+    ),
     "xlsx: cells in the last column": _xlsx_corners,
     "xlsx: 200 000 merged ranges": _xlsx_merged,
     "odt: cells repeated 10 to the 30": _odt_repeated,
@@ -363,13 +309,13 @@ HOSTILE: dict[str, Callable[[float], NamedFile]] = {
     "eml: 20 000 levels": _eml_depth,
     "eml: 300 000 parts": _eml_parts,
     "ipynb: a million levels": _ipynb_depth,
-    "srt: 150 000 cues": _srt_cues,
-    "csv: one line of 50 MB": _csv_line,
-    "csv: 5 million cells": _csv_cells,
-    "csv: a quote without end": _csv_quote,
-    "html: 100 000 paragraphs": _html_paragraphs,
-    "html: 650 000 open tags": _html_open,
-    "html: 380 000 levels": _html_depth,
-    "md: 5 million brackets": _md_brackets,
-    "txt: 2 million accents": _text_accents,
+    "srt: 150 000 cues": lambda scale: ("cues.srt", b"00:00:01,000 --> 00:00:02,000\n\n" * int(150_000 * scale)),
+    "csv: one line of 50 MB": lambda scale: ("line.csv", b"x" * int(50 * scale * MEGABYTE)),
+    "csv: 5 million cells": lambda scale: ("cells.csv", b"," * int(4_900_000 * scale)),
+    "csv: a quote without end": lambda scale: ("quote.csv", b'a,b\n"' + b"never ends\n" * int(440_000 * scale)),
+    "html: 100 000 paragraphs": lambda scale: ("paragraphs.html", b"<p>text" * int(100_000 * scale)),
+    "html: 650 000 open tags": lambda scale: ("open.html", b"<p>" * int(650_000 * scale)),
+    "html: 380 000 levels": lambda scale: ("depth.html", b"<div>" * int(380_000 * scale) + b"text"),
+    "md: 5 million brackets": lambda scale: ("brackets.md", b"[" * int(4_900_000 * scale)),
+    "txt: 2 million accents": lambda scale: ("accents.txt", b"a" + "\u0301".encode() * int(2_400_000 * scale)),
 }

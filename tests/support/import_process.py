@@ -199,7 +199,7 @@ def _run(
 ) -> None:
     from rag.ingest import sources
     from rag.ingest.chunking import get_chunker
-    from rag.ingest.discovery import Sites
+    from rag.ingest.discovery import Walk
     from rag.ingest.jobs import worker
     from rag.ingest.jobs.service import Jobs
     from rag.ingest.pipeline import Ingestor
@@ -208,6 +208,7 @@ def _run(
     from rag.store.sql import job_table
     from rag.web.connections import RateLimiter
     from rag.web.fetch import Fetcher
+    from rag.web.robots import Robots
 
     sources._DELAYS = (0.05, 0.1)
     job_table.LEASE, worker.RENEW_SECONDS = lease, lease / 6  # type: ignore[misc]
@@ -215,13 +216,13 @@ def _run(
     model, database = HashedModel(), Database(location)
     client = connect(load_settings(None, rag_data_dir=folder, qdrant_url=url))
     fetcher, parser = Fetcher([(host, port)], deadline=_DEADLINE, rate_limiter=RateLimiter(4, 0.0)), Parser()
-    sites = Sites(fetcher, parser)
+    robots = Robots(fetcher)
 
     def open_ingestor(library: str) -> Ingestor:
         opened = open_library(client, library, model.name, model.dimension)
         return Ingestor(opened, model, SparseEncoder(), fetcher, parser, get_chunker())
 
-    jobs = Jobs(database, open_ingestor, lambda: sites)
+    jobs = Jobs(database, open_ingestor, lambda plan, known: Walk(plan, fetcher, parser, robots, known))
     if not database.jobs.jobs("main"):
         options: dict[str, Any] = {"max_depth": 100, "max_pages": pages}
         jobs.submit_site(f"http://{host}:{port}/", "crawl", library="main", **options)

@@ -7,6 +7,7 @@ import struct
 import zipfile
 from collections.abc import Mapping, Sequence
 from io import BytesIO
+from typing import Any
 
 _OOXML = "http://schemas.openxmlformats.org"
 _NAMESPACES = {
@@ -48,6 +49,13 @@ def zipped(parts: Mapping[str, str | bytes], mimetype: str = "") -> bytes:
             package.writestr(zipfile.ZipInfo("mimetype"), mimetype)
         for name, content in parts.items():
             package.writestr(name, content)
+    return stream.getvalue()
+
+
+def saved(document: Any) -> bytes:
+    """Return the file of a document that python-docx, python-pptx or openpyxl made."""
+    stream = BytesIO()
+    document.save(stream)
     return stream.getvalue()
 
 
@@ -110,9 +118,7 @@ def pptx(*slides: str, notes: str = "") -> bytes:
         slide.shapes._spTree.extend(parse_xml(f"<p:spTree {NAMESPACES}>{shapes}</p:spTree>"))
     if notes:
         slide.notes_slide.notes_text_frame.text = notes
-    stream = BytesIO()
-    presentation.save(stream)
-    return stream.getvalue()
+    return saved(presentation)
 
 
 def shape(paragraphs: str, role: str = "") -> str:
@@ -132,9 +138,7 @@ def xlsx(rows: Sequence[Sequence[object]]) -> bytes:
     book.active.title = "Lamps"
     for row in rows:
         book.active.append(row)
-    stream = BytesIO()
-    book.save(stream)
-    return stream.getvalue()
+    return saved(book)
 
 
 def odt(body: str, styles: str = "", **parts: str) -> bytes:

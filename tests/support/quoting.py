@@ -17,8 +17,8 @@ def builtin_model() -> EmbeddingModel:
 SENTENCES = SentenceModel(builtin_model)
 
 
-def make_quoter(sparse: SparseEncoder | None = None, *, weight: float = 1.0) -> ExtractiveReasoner:
+def make_quoter(*, weight: float = 1.0) -> ExtractiveReasoner:
     def weights(terms: Sequence[int]) -> dict[int, float]:
         return dict.fromkeys(terms, weight)
 
-    return ExtractiveReasoner(sparse or SparseEncoder(), weights, meaning=SENTENCES)
+    return ExtractiveReasoner(SparseEncoder(), weights, meaning=SENTENCES)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.chat_protocol import PASSAGE, Reply, Request
-
-Replier = Callable[[Request], Any]
 
 
 def passages_of(request: Request) -> list[tuple[int, str]]:
@@ -43,13 +41,13 @@ class ResearchModel:
         value = reply(request) if callable(reply) else reply
         return value if isinstance(value, Reply | str) else Reply(json.dumps(value, ensure_ascii=False))
 
-    def _default_reply(self, form: str) -> Replier:
+    def _default_reply(self, form: str) -> Any:
         return {
             "PlanReply": self._plan,
             "QueryReply": self._query,
             "ReadReply": self._read,
-            "ChoiceReply": self._choice,
-            "MendReply": self._mend,
+            "ChoiceReply": {"action": "finish", "justification": "enough", "steps": []},
+            "MendReply": {"sentences": []},
             "Judgements": self._make_verdicts,
         }[form]
 
@@ -65,12 +63,6 @@ class ResearchModel:
         sentences = [{"number": n, "sentence": text.split(". ")[0]} for n, text in passages_of(request)]
         met = re.findall(r"^(\d+)\. ", PASSAGE.sub("", request.last), re.MULTILINE)
         return {"sentences": sentences, "summary": "Something was found.", "met": [int(n) for n in met]}
-
-    def _choice(self, _: Request) -> Any:
-        return {"action": "finish", "justification": "enough", "steps": []}
-
-    def _mend(self, _: Request) -> Any:
-        return {"sentences": []}
 
     def _make_verdicts(self, request: Request) -> Any:
         """Return the verdicts: a statement is supported if its numbers are in the passages."""

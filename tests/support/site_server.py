@@ -19,14 +19,14 @@ import hashlib
 import random
 import select
 import socket
-import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Literal, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Literal
+
+from tests.support.page_server import LoopbackServer
 
 Outcome = Literal["page", "duplicate", "error", "timeout", "loop"]
 OUTCOME_BY_ERROR: Mapping[str, Outcome] = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
@@ -49,57 +49,25 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class SiteServer:
-    """A server that runs until the `with` block ends and records every request, and how many were open at once.
+class SiteServer(LoopbackServer):
+    """A server that also records how many requests were open at once.
 
     A request is open from when its headers were read until the response begins. `share` is the share of pages that
     return 500; the same share never responds, redirects in a loop, and has each kind of second address.
     """
 
     def __init__(self, pages: int = 300, *, delay: float = 0.15, share: float = 0.01, robots: str = "") -> None:
+        super().__init__(_Handler)
         self.delay = delay
-        self.requests: list[tuple[str, dict[str, str]]] = []
-        self.connections = 0
         self.max_open = 0
         self.not_modified = 0
         self.bytes_sent = 0
         self.expected: dict[str, Outcome] = {}
-        self.closing = threading.Event()
         self._versions: Counter[int] = Counter()
         self._open = 0
         self._hanging: list[socket.socket] = []
-        self._lock = threading.Lock()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.site = self
-        self.port = int(self._server.server_address[1])
         self._robots = robots or f"User-agent: *\nDisallow: /private/\nSitemap: {self.url('/sitemap-index.xml')}\n"
         self._lay_out(pages, max(1, round(pages * share)))
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-
-    @property
-    def pair(self) -> tuple[str, int]:
-        """The entry of an allow-list for this site."""
-        return "127.0.0.1", self.port
-
-    def url(self, path: str = "/") -> str:
-        return f"http://127.0.0.1:{self.port}{path}"
-
-    @property
-    def counts(self) -> Counter[str]:
-        """The number of requests by path and query."""
-        with self._lock:
-            return Counter(path for path, _ in self.requests)
 
     def paths(self, *outcomes: Outcome) -> list[str]:
         """Return the paths with one of `outcomes`, in the order of the site."""
@@ -250,28 +218,14 @@ def _is_gone(connection: socket.socket) -> bool:
     return bool(select.select([connection], [], [], 0)[0])
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
-    site: SiteServer
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self.site.connections += 1
-        super().process_request(request, client_address)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore clients that hang up: timeouts are tested."""
-
-
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1
-    server: _Server
+    server: Any
 
     def do_GET(self) -> None:
-        site = self.server.site
+        site = self.server.owner
         asked = {name.lower(): value for name, value in self.headers.items()}
         with site.open_request(self.path, asked):
             if site.expected.get(self.path) == "timeout":
@@ -284,7 +238,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(answer, asked.get("if-none-match", ""))
 
     def _send(self, answer: Answer, known: str) -> None:
-        site = self.server.site
+        site = self.server.owner
         tag = f'"{hashlib.md5(answer.body, usedforsecurity=False).hexdigest()[:16]}"'
         same = answer.status == 200 and known == tag
         body = b"" if same else answer.body

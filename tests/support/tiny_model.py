@@ -19,43 +19,22 @@ WORDS = (
     *("the", "a", "of", "and", "in", "is", "was", "river", "city", "model", "text", "sentence", "question"),
     *("answer", "represent", "this", "for", "searching", "relevant", "passages"),
 )
+NLI = ("entailment", "neutral", "contradiction")
 LESSONS = [
     ("the river is in the city", "the city is of the river", 0),
     ("the river is in the city", "a question of text", 2),
     ("a sentence is a model of text", "the city is of the river", 2),
     ("a sentence is a model of text", "a question of text", 0),
 ]
-"""For a cross-encoder with the labels entailment, neutral, contradiction."""
+"""For a cross-encoder with the labels NLI."""
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 def build_tiny_model(
-    folder: Path,
-    *,
-    pooling: Literal["cls", "mean", "max"] | None = "mean",
-    dimension: int = 32,
-    seed: int = 7,
+    folder: Path, *, pooling: Literal["cls", "mean", "max"] | None = "mean", dimension: int = 32, seed: int = 7
 ) -> Path:
     """Save the model in `folder` and return it; without `pooling` there is no pooling file."""
-    import torch
-    from transformers import BertConfig, BertModel
-
-    tokenizer = _tokenizer()
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=dimension,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=dimension * 2,
-        max_position_embeddings=64,
-        pad_token_id=0,
-        # Larger than usual, so that texts differ clearly although the model is untrained.
-        initializer_range=0.5,
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        BertModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    _save(folder, "Model", seed, hidden_size=dimension, intermediate_size=dimension * 2)
     if pooling is not None:
         modes = {f"pooling_mode_{mode}": key == pooling for key, mode in _MODES.items()}
         file = folder / "1_Pooling" / "config.json"
@@ -64,9 +43,9 @@ def build_tiny_model(
     return folder
 
 
-def build_tiny_reranker(folder: Path, *, dimension: int = 32, seed: int = 7) -> Path:
+def build_tiny_reranker(folder: Path) -> Path:
     """Save a cross-encoder with one score in `folder` and return it."""
-    return _classifier(folder, "Sequence", seed, hidden_size=dimension, intermediate_size=dimension * 2, num_labels=1)
+    return _save(folder, "ForSequenceClassification", num_labels=1)
 
 
 def build_tiny_verifier(
@@ -84,15 +63,16 @@ def build_tiny_verifier(
     a statement, and the number of the label.
     """
     named = {"id2label": dict(enumerate(labels)), "label2id": {label: n for n, label in enumerate(labels)}}
-    return _classifier(folder, kind, 7, lessons, family=family, max_position_embeddings=positions, **named)
+    head = f"For{kind}Classification"
+    return _save(folder, head, lessons=lessons, family=family, max_position_embeddings=positions, **named)
 
 
-def _classifier(
+def _save(
     folder: Path,
-    kind: str,
-    seed: int,
-    lessons: Sequence[tuple[str, str, int]] = (),
+    head: str,
+    seed: int = 7,
     *,
+    lessons: Sequence[tuple[str, str, int]] = (),
     family: str = "Bert",
     **options: Any,
 ) -> Path:
@@ -107,10 +87,11 @@ def _classifier(
         tokenizer.model_input_names = ["input_ids", "attention_mask"]
         shape |= {"bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}
     build = getattr(transformers, f"{family}Config")
+    # The range is larger than usual, so that texts differ clearly although the model is untrained.
     config = build(vocab_size=len(tokenizer), initializer_range=0.5, **(shape | options))
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = getattr(transformers, f"{family}For{kind}Classification")(config)
+        model = getattr(transformers, f"{family}{head}")(config)
         if lessons:
             _teach(model, tokenizer, lessons)
         model.save_pretrained(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -16,18 +16,6 @@ from rag.web.connections import MAX_PAUSE, Host, RateLimiter
 from rag.web.fetch import Fetcher
 from tests.support.page_server import PageServer
 from tests.support.site_server import SiteServer
-
-
-@pytest.fixture
-def site() -> Iterator[SiteServer]:
-    with SiteServer(30, delay=0.0) as one:
-        yield one
-
-
-@pytest.fixture
-def fetcher(site: SiteServer) -> Iterator[Fetcher]:
-    with Fetcher([site.pair], deadline=3.0, rate_limiter=RateLimiter(4, 0.0)) as one:
-        yield one
 
 
 def test_one_connection_serves_many_pages(site: SiteServer, fetcher: Fetcher) -> None:
@@ -307,12 +295,6 @@ def test_hosts_are_forgotten_but_those_that_matter() -> None:
         assert len(limiter._queues) < 600
         assert HOST in limiter._queues
         assert OTHER in limiter._queues
-
-
-@pytest.mark.parametrize("arguments", [(0, 0.1), (2, -1.0)])
-def test_what_makes_no_sense(arguments: tuple[int, float]) -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        RateLimiter(*arguments)
 
 
 def test_waiting_is_not_charged_to_the_deadline() -> None:

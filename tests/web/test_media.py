@@ -31,6 +31,7 @@ from rag.web.media import (
     byte_limit,
     check_declared,
     media_type,
+    parse_content_type,
 )
 from tests.support import office
 from tests.support.hostile import make_zip, word
@@ -84,6 +85,13 @@ MEGABYTE = 1_000_000
         (b"\x1f\x8brest", "application/gzip", "x", GZIP),
         (b"\x1f\x8brest", "", "https://example.com/sitemap.xml.gz", GZIP),
         (b"<p>words", "application/octet-stream", "x", "text/html"),
+        (b"# Title", "", "notes.md", "text/markdown"),
+        (b"# Title", "text/plain", "https://example.com/readme.md?raw=1", "text/markdown"),
+        (b"\xef\xbb\xbf <!-- x -->\n<!DOCTYPE html>", "", "x", "text/html"),
+        ("\ufeff<html>".encode("utf-16-le"), "", "x", "text/html"),
+        (b"5 < 6 and 7 > 3", "", "x", "text/plain"),
+        (b"words", "", "page.html", "text/html"),
+        (b"<p>source", "text/plain", "x", "text/plain"),
     ],
 )
 def test_kinds(body: bytes, essence: str, name: str, kind: str) -> None:
@@ -102,12 +110,29 @@ def test_kinds(body: bytes, essence: str, name: str, kind: str) -> None:
         (b"<html>an error page</html>", "application/pdf", "not_as_declared"),
         (b"<html>an error page</html>", PPTX, "not_as_declared"),
         (b"\x89PNG", "application/octet-stream", "binary"),
+        (b"a\x00b", "text/html", "binary"),
+        (b"PK\x03\x04rest", "text/html", "binary"),
     ],
 )
 def test_refusals(body: bytes, essence: str, cause: str) -> None:
     with pytest.raises(FetchError) as raised:
         media_type(body, essence, "https://example.com/x")
     assert raised.value.notice.cause == cause
+
+
+@pytest.mark.parametrize(
+    ("header", "parsed"),
+    [
+        ("text/html", ("text/html", None)),
+        ('Text/HTML; Charset="GBK"', ("text/html", "GBK")),
+        ("text/html;charset=utf-8;x=y", ("text/html", "utf-8")),
+        ("", ("", None)),
+        ("rubbish", ("", None)),
+        ("unknown/unknown", ("", None)),
+    ],
+)
+def test_the_header(header: str, parsed: tuple[str, str | None]) -> None:
+    assert parse_content_type(header) == parsed
 
 
 def test_limits() -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from rag.web.connections import CorruptError, TooLargeError, UnknownEncodingError, decode_body
-from rag.web.fetch import MAX_RETRY_AFTER, conditions, entity_tag, header, http_date, retry_after
+from rag.web.fetch import MAX_RETRY_AFTER, entity_tag, header, http_date, retry_after
 
 TEXT = b"hello world, hello world, hello"
 
@@ -113,13 +113,6 @@ def test_dates() -> None:
     date = "Tue, 05 Mar 2024 12:00:00 GMT"
     assert http_date(date) == date
     assert [http_date(text) for text in ("", "x\r\nY: z", "5 三月 2024 12:00")] == ["", "", ""]
-
-
-def test_conditions() -> None:
-    date = "Tue, 05 Mar 2024 12:00:00 GMT"
-    assert conditions('"a"', date) == [(b"If-None-Match", b'"a"'), (b"If-Modified-Since", date.encode())]
-    assert conditions("", "") == []
-    assert conditions('"a"\r\nCookie: 1', "x\ny") == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The judge graph: its steps and those of a level, the context of a run, and the recovery of an interrupted one.
+"""The judge graph: its steps and those of a level, and the recovery of an interrupted one.
 
 Each step returns a state update, and its decision for the trace.
 """
@@ -15,7 +15,6 @@ from typing import Any, Final, Literal
 from langchain_core.messages import AIMessage
 from langgraph.config import get_config
 from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, Send
 
 from rag.checking.citations import CheckedText, check_with
@@ -23,7 +22,13 @@ from rag.checking.statements import declines
 from rag.errors import ModelError, RagError
 from rag.graphs.common import (
     CALLS_RESERVED,
+    MAX_CHARACTERS,
+    MAX_PARALLEL,
+    RECALL,
+    STEP_SECONDS,
     Result,
+    Running,
+    add_steps,
     check_question,
     check_quotes,
     check_text_so_far,
@@ -37,18 +42,19 @@ from rag.graphs.common import (
     start_turn,
     time_left,
     trace_step,
+    unless_ended,
     usage,
     usage_fields,
     write_or_quote,
 )
 from rag.graphs.judge.tree import (
+    MAX_NODES,
     JudgeInput,
     JudgementRecord,
     LevelOutput,
     LevelState,
     NodeRecord,
     Status,
-    TreeContext,
     TreeState,
     blank_state,
     branch,
@@ -57,9 +63,8 @@ from rag.graphs.judge.tree import (
     next_levels,
     rows_of,
 )
-from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.hops import interleave, select_fitting
-from rag.reasoning.judge import ChatJudge, Judgement, RuleJudge
+from rag.reasoning.judge import MAX_JUDGED, ChatJudge, Judgement, RuleJudge
 from rag.retrieval.context import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD, is_touching
 from rag.runs.run import PreparedGraph, Run, end_update, passage_of, record, step_note
 from rag.store.sql.conversation_table import Change
@@ -80,8 +85,6 @@ _LIMIT_CODES: Final = frozenset(
 )
 _RECURSION_LIMIT = 40  # twelve nodes, one after another, take two steps each
 
-Running = Runtime[TreeContext]
-
 
 async def enter(state: TreeState, runtime: Running) -> Result:
     """Start a question with only the conversation of the earlier state, or continue an earlier tree."""
@@ -99,20 +102,20 @@ async def enter(state: TreeState, runtime: Running) -> Result:
 
 async def pick(state: TreeState, runtime: Running) -> Result:
     """Turn the gaps of passages into questions, and select the levels to start; none if the question is answered."""
-    context = runtime.context
-    changes = await asyncio.to_thread(context.changes)
-    stop = _stop_reason(state, context, changes)
+    run = runtime.context
+    changes = await asyncio.to_thread(run.changes)
+    stop = _stop_reason(state, run, changes)
     nodes: Sequence[NodeRecord] = state["nodes"]
     if not stop:
-        nodes = await asyncio.to_thread(grow, nodes, context.limits, partial(_find_equivalent, context))
-    levels = [] if stop else next_levels(nodes, context.options.tree_order, _free_slots(state, context))
+        nodes = await asyncio.to_thread(grow, nodes, partial(_find_equivalent, run))
+    levels = [] if stop else next_levels(nodes, run.options.tree_order, _free_slots(state, run))
     level_ids = {node["id"] for node in levels}
     status: Status = "open" if levels else "cut"
     nodes = [
         {**node, "status": "running" if node["id"] in level_ids else status} if node["status"] == "open" else node
         for node in nodes
     ]
-    update: dict[str, Any] = {"nodes": Overwrite(nodes), "spent": usage(context)}
+    update: dict[str, Any] = {"nodes": Overwrite(nodes), "spent": usage(run)}
     if not levels:
         code = stop or ("complete" if "n1" in find_answers(nodes) else "all_asked")
         update["stop"] = record(Notice(f"judge_{code}"))
@@ -122,38 +125,39 @@ async def pick(state: TreeState, runtime: Running) -> Result:
     )
 
 
-def _stop_reason(state: TreeState, context: TreeContext, changes: Sequence[Change]) -> str:
+def _stop_reason(state: TreeState, run: Run, changes: Sequence[Change]) -> str:
     """Return why no more levels may start, or "". Verdicts by rules are too uncertain to end the search."""
-    if context.model is not None and "n1" in find_answers(state["nodes"]):
+    if run.chat is not None and "n1" in find_answers(state["nodes"]):
         return "complete"
     if any(one.kind == "finish" for one in changes):
         return "stopped_by_person"
-    return limit_reached(context, _searches_left(state, context))
+    return limit_reached(run, _searches_left(state, run))
 
 
-def _free_slots(state: TreeState, context: TreeContext) -> int:
+def _free_slots(state: TreeState, run: Run) -> int:
     """Return how many levels may start in parallel with the remaining searches and calls."""
-    limit = min(context.limits.max_parallel, _searches_left(state, context))
-    if context.model is None:
+    limit = min(MAX_PARALLEL, _searches_left(state, run))
+    if run.chat is None:
         return limit
-    return min(limit, max(1, (context.budget.remaining - CALLS_RESERVED) // _calls_per_level(context)))
+    return min(limit, max(1, (run.budget.remaining - CALLS_RESERVED) // _calls_per_level(run)))
 
 
-def _calls_per_level(context: TreeContext) -> int:
-    return context.limits.judged if context.options.judge_each else 1
+def _calls_per_level(run: Run) -> int:
+    return MAX_JUDGED if run.options.judge_each else 1
 
 
-def _find_equivalent(context: TreeContext, question: str, others: Sequence[str]) -> int:
+def _find_equivalent(run: Run, question: str, others: Sequence[str]) -> int:
     """Return the index of the question with the same words or nearly the same meaning; -1 for none."""
     words = unique_terms(question)
     for place, other in enumerate(others):
         if unique_terms(other) == words:
             return place
-    if context.vector is None or not others:
+    if not others:
         return -1
+    vector = run.cache.retriever.vector
     try:
-        own = context.vector(question)
-        cosines = [float(own @ context.vector(other)) for other in others]
+        own = vector(question)
+        cosines = [float(own @ vector(other)) for other in others]
     except ModelError:  # the embedding service is unavailable
         return -1
     best = max(range(len(cosines)), key=cosines.__getitem__)
@@ -163,20 +167,20 @@ def _find_equivalent(context: TreeContext, question: str, others: Sequence[str])
 def _stream_tree(runtime: Running, nodes: Sequence[NodeRecord], state: TreeState) -> None:
     """Stream the tree and the run's usage, for display."""
     rows = list(rows_of("", nodes, state["ledger"]))
-    context = runtime.context
-    runtime.stream_writer({"tree": {"rows": rows, **usage_fields(context, context.limits.seconds)}})
+    run = runtime.context
+    runtime.stream_writer({"tree": {"rows": rows, **usage_fields(run, STEP_SECONDS)}})
 
 
-def _searches_left(state: TreeState, context: TreeContext) -> int:
-    nodes_left = max(0, context.limits.nodes - state["searches"])
-    return min(searches_left(context, state["searches"], context.limits.nodes), nodes_left)
+def _searches_left(state: TreeState, run: Run) -> int:
+    nodes_left = max(0, MAX_NODES - state["searches"])
+    return min(searches_left(run, state["searches"], MAX_NODES), nodes_left)
 
 
 async def search(state: LevelState, runtime: Running) -> Result:
     """Search for the question. A failure is recorded, and doesn't affect other branches."""
-    context, node, began = runtime.context, state["node"], time.perf_counter()
+    run, node, began = runtime.context, state["node"], time.perf_counter()
     try:
-        results = await asyncio.to_thread(_find, node["question"], context)
+        results = await asyncio.to_thread(_find, node["question"], run)
     except RagError as error:
         failure: NodeRecord = {**node, "status": "failed", "failure": record(error.notice)}
         return {"node": failure, "searches": 1, "passages": []}, step_note("step_failed", reason=error.code)
@@ -185,33 +189,32 @@ async def search(state: LevelState, runtime: Running) -> Result:
         "node": {**node, "found": list(records)},
         "ledger": records,
         "searches": 1,
-        "passages": list(records.values())[: context.limits.judged],
+        "passages": list(records.values())[:MAX_JUDGED],
         "ms": 1000 * (time.perf_counter() - began),
     }
     return update, step_note("found", queries=[node["question"]], passages=len(records))
 
 
-def _find(question: str, context: TreeContext) -> Sequence[Passage]:
-    limit = context.limits.recall
+def _find(question: str, run: Run) -> Sequence[Passage]:
     with span("retrieve", "tool", query=question):
-        return list(context.search(question, k=limit))[:limit]
+        return list(run.cache.search(question, k=RECALL))[:RECALL]
 
 
 async def judge(state: JudgeInput, runtime: Running) -> Result:
     """Judge the passages; rules do without a model or if it fails."""
-    context, began = runtime.context, time.perf_counter()
+    run, began = runtime.context, time.perf_counter()
     question, whole = state["node"]["question"], state["whole"]
     passages = [passage_of(data) for data in state["passages"]]
-    model = partial(context.model.judge, question, whole, passages) if context.model else None
-    before = context.budget.used
-    with context.budget.share(state["allowed"]):
+    model = partial(ChatJudge(run.chat).judge, question, whole, passages) if run.chat else None
+    before = run.budget.used
+    with run.budget.share(state["allowed"]):
         judgements, notes = await model_or_rules(
-            time_left(context), model, partial(context.rules.judge, question, whole, passages)
+            time_left(run), model, partial(RuleJudge(require_quoter(run)).judge, question, whole, passages)
         )
     by: Literal["model", "rules"] = "rules" if model is None or notes else "model"
     verdicts = [_record(judgement, passage, by) for judgement, passage in zip(judgements, passages, strict=True)]
     ms = 1000 * (time.perf_counter() - began)
-    update = {"verdicts": verdicts, "notes": notes, "ms": ms, "calls": min(1, context.budget.used - before)}
+    update = {"verdicts": verdicts, "notes": notes, "ms": ms, "calls": min(1, run.budget.used - before)}
     scores = [verdict["score"] for verdict in verdicts]
     return update, step_note("judged", query=question, scores=scores, by=by)
 
@@ -235,42 +238,41 @@ async def close(state: LevelState, _: Running) -> Result:
     return {"nodes": [finished]}, step_note("closed", query=node["question"])
 
 
-def _passages_of_tree(state: TreeState, context: TreeContext) -> list[Passage]:
+def _passages_of_tree(state: TreeState, run: Run) -> list[Passage]:
     """Return the passages for the answer: those on the path to it, if a model judged, then those of the levels,
     interleaved, up to a number of characters."""
     ledger = {key: passage_of(data) for key, data in state["ledger"].items()}
-    steps = find_answers(state["nodes"]).get("n1", []) if context.model else []
+    steps = find_answers(state["nodes"]).get("n1", []) if run.chat else []
     path = [ledger[one["passage"]] for _, one in steps if one["passage"] in ledger]
     searches = [[ledger[key] for key in node["found"]] for node in state["nodes"] if node.get("found")]
-    limits = context.limits
-    limit = limits.characters if context.model is None else min(limits.characters, 2 * context.options.context_tokens)
+    limit = MAX_CHARACTERS if run.chat is None else min(MAX_CHARACTERS, 2 * run.options.context_tokens)
     return select_fitting(interleave([path, *searches], keep=len(path)) if path else interleave(searches), limit)
 
 
 async def write(state: TreeState, runtime: Running) -> Result:
     """Write the answer from the results so far, whatever ended the search."""
-    context = runtime.context
-    passages = await asyncio.to_thread(_passages_of_tree, state, context)
+    run = runtime.context
+    passages = await asyncio.to_thread(_passages_of_tree, state, run)
     update: dict[str, Any] = {"passages": [asdict(passage) for passage in passages]}
     runtime.stream_writer(update)
     before = get_config()["configurable"].get("checkpoint_map") or {}
     update["checkpoint"] = before.get("", "")  # with the tree in its current state
-    likely, root = context.answerable(), state["nodes"][0]
+    likely, root = run.cache.answerable(), state["nodes"][0]
     if not passages and root["status"] == "failed":
         return {**update, "outcome": "failed", "notice": root["failure"]}, step_note("failed")
     if not passages:
         return {**update, **end_update("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
     judged = _scores(state)
-    is_off_topic = not any(judged) if context.model else likely < REFUSAL_THRESHOLD and 2 not in judged
+    is_off_topic = not any(judged) if run.chat else likely < REFUSAL_THRESHOLD and 2 not in judged
     if is_off_topic:
         return {**update, **end_update("not_in_pages", Notice("not_in_pages"))}, step_note(
             "not_in_pages", answerable=likely
         )
-    by_model = context.reasoner.answer(question_of(state), passages) if context.model else None
-    text, problem = await write_or_quote(by_model, _stream_quotes(state, passages, context), runtime)
-    verifiers = () if problem else context.verifiers
-    check = (await check_with(text, passages, verifiers, question_of(state), context.options.context_tokens)).result()
-    end = _end_state(state, check, passages, context, problem)
+    by_model = run.reasoner.answer(question_of(state), passages) if run.chat else None
+    text, problem = await write_or_quote(by_model, _stream_quotes(state, passages, run), runtime)
+    verifiers = () if problem else run.verifiers
+    check = (await check_with(text, passages, verifiers, question_of(state), run.options.context_tokens)).result()
+    end = _end_state(state, check, passages, run, problem)
     update |= end | check.plain()
     if check.text:
         update["messages"] = [AIMessage(check.text)]
@@ -281,7 +283,7 @@ def _scores(state: TreeState) -> list[int]:
     return [judgement["score"] for node in state["nodes"] for judgement in node.get("judgements", ())]
 
 
-def _stream_quotes(state: TreeState, passages: Sequence[Passage], context: TreeContext) -> AsyncIterator[str]:
+def _stream_quotes(state: TreeState, passages: Sequence[Passage], run: Run) -> AsyncIterator[str]:
     """Return a stream of quotes: for each question on the path to the answer, or for the whole one without a path."""
     nodes = {node["id"]: node for node in state["nodes"]}
     ledger = {key: passage_of(cited) for key, cited in state["ledger"].items()}
@@ -292,17 +294,17 @@ def _stream_quotes(state: TreeState, passages: Sequence[Passage], context: TreeC
         if number:
             parts.setdefault(nodes[at]["question"], []).append(number)
     all_numbers = list(range(1, len(passages) + 1))
-    return context.rules.answer(list(parts.items()) or [(question_of(state), all_numbers)], passages)
+    return RuleJudge(require_quoter(run)).answer(list(parts.items()) or [(question_of(state), all_numbers)], passages)
 
 
 def _end_state(
-    state: TreeState, check: CheckedText, passages: Sequence[Passage], context: TreeContext, problem: Notice | None
+    state: TreeState, check: CheckedText, passages: Sequence[Passage], run: Run, problem: Notice | None
 ) -> dict[str, Any]:
     """Return the outcome, with a notice unless it is "answered"."""
     text, stop = check.text, state["stop"]
     if not text.strip() or (not check.citations and declines(text)):
         return end_update("not_in_pages", Notice("not_in_pages"))
-    names = context.rules.quoter.find_missing_names(question_of(state), passages) if context.model is None else []
+    names = require_quoter(run).find_missing_names(question_of(state), passages) if run.chat is None else []
     notice: Notice | None = None
     if problem:
         notice = problem
@@ -312,31 +314,29 @@ def _end_state(
         notice = Notice("not_named", {"names": " · ".join(names)})
     elif stop and stop["code"] in _LIMIT_CODES:
         return {"outcome": "caveat", "notice": stop}
-    elif "n1" not in find_answers(state["nodes"]) and (context.model is not None or not any(_scores(state))):
+    elif "n1" not in find_answers(state["nodes"]) and (run.chat is not None or not any(_scores(state))):
         notice = Notice("judge_incomplete")
-    elif context.model is None and context.answerable() < CAVEAT_THRESHOLD:
+    elif run.chat is None and run.cache.answerable() < CAVEAT_THRESHOLD:
         notice = Notice("in_doubt")
     else:
         notice = rules_notice(state["notes"])
     return end_update("caveat", notice) if notice else {"outcome": "answered"}
 
 
-async def _quote_tree(state: TreeState, context: TreeContext) -> dict[str, Any]:
+async def _quote_tree(state: TreeState, run: Run) -> dict[str, Any]:
     """Return an answer of quotes from the results of an interrupted run."""
-    passages = await asyncio.to_thread(_passages_of_tree, state, context)
-    return await check_quotes(_stream_quotes(state, passages, context), passages)
+    passages = await asyncio.to_thread(_passages_of_tree, state, run)
+    return await check_quotes(_stream_quotes(state, passages, run), passages)
 
 
 @cache
 def graph_of(saver: Any) -> Any:
     """Build enter → pick → parallel levels → pick …, then write. A level is a subgraph; `saver` stores checkpoints."""
-    builder = StateGraph(TreeState, context_schema=TreeContext)
-    builder.add_node("enter", trace_step("enter", enter))
-    builder.add_node("pick", trace_step("pick", pick))
+    builder = StateGraph(TreeState, context_schema=Run)
+    add_steps(builder, enter, pick, write)
     builder.add_node("level", _build_level())
-    builder.add_node("write", trace_step("write", write))
     builder.add_edge(START, "enter")
-    builder.add_conditional_edges("enter", _after_enter, ["pick", END])
+    builder.add_conditional_edges("enter", unless_ended("pick"), ["pick", END])
     builder.add_conditional_edges("pick", _after_pick, ["level", "write"])
     builder.add_edge("level", "pick")
     builder.add_edge("write", END)
@@ -345,10 +345,9 @@ def graph_of(saver: Any) -> Any:
 
 def _build_level() -> Any:
     """Build search → judge, all passages at once or each in its own request → close. It is a node of the tree."""
-    builder = StateGraph(LevelState, context_schema=TreeContext, output_schema=LevelOutput)
-    builder.add_node("search", trace_step("search", search))
-    builder.add_node("judge", trace_step("judge", judge), input_schema=JudgeInput)
-    builder.add_node("close", trace_step("close", close))
+    builder = StateGraph(LevelState, context_schema=Run, output_schema=LevelOutput)
+    add_steps(builder, search, close)
+    builder.add_node("judge", trace_step(judge), input_schema=JudgeInput)
     builder.add_edge(START, "search")
     builder.add_conditional_edges("search", _after_search, ["judge", "close"])
     builder.add_edge("judge", "close")
@@ -356,24 +355,20 @@ def _build_level() -> Any:
     return builder.compile()
 
 
-def _after_enter(state: TreeState) -> Literal["pick", "__end__"]:
-    return "__end__" if state["outcome"] else "pick"
-
-
 def _after_pick(state: TreeState, runtime: Running) -> list[Send] | Literal["write"]:
     """Send each level a share of the remaining calls, so that it can't use up those of other levels or the answer."""
     running = [node for node in state["nodes"] if node["status"] == "running"]
     if not running or state["stop"]:
         return "write"
-    context = runtime.context
-    share = max(0, context.budget.remaining - CALLS_RESERVED) // len(running)
-    limit = _CALLS_PER_JUDGEMENT * _calls_per_level(context)
+    run = runtime.context
+    share = max(0, run.budget.remaining - CALLS_RESERVED) // len(running)
+    limit = _CALLS_PER_JUDGEMENT * _calls_per_level(run)
     return [Send("level", LevelState(node=one, whole=question_of(state), allowed=min(limit, share))) for one in running]
 
 
 def _after_search(state: LevelState, runtime: Running) -> list[Send] | Literal["close"]:
     passages = state["passages"]
-    one_by_one = runtime.context.options.judge_each and runtime.context.model is not None
+    one_by_one = runtime.context.options.judge_each and runtime.context.chat is not None
     parts = [[passage] for passage in passages] if one_by_one else [passages] if passages else []
     share = state["allowed"] // max(1, len(parts))
     return [
@@ -384,7 +379,7 @@ def _after_search(state: LevelState, runtime: Running) -> list[Send] | Literal["
 
 async def prepare(run: Run) -> PreparedGraph:
     """Return the graph with its input. Raises RagError("tree_unknown") if the earlier tree is no longer stored."""
-    return await prepare_graph(run, graph_of, _context, partial(_earlier_tree, run))
+    return await prepare_graph(run, graph_of, partial(_earlier_tree, run))
 
 
 async def _earlier_tree(run: Run, graph: Any) -> dict[str, Any]:
@@ -399,30 +394,12 @@ async def _earlier_tree(run: Run, graph: Any) -> dict[str, Any]:
     return {"begun": {"nodes": branch(snapshot.values["nodes"], change), "ledger": snapshot.values["ledger"]}}
 
 
-def _context(run: Run) -> TreeContext:
-    cache, reasoner = run.cache, run.reasoner
-    return TreeContext(
-        search=cache.search,
-        rules=RuleJudge(require_quoter(run)),
-        budget=run.budget,
-        seconds=run.seconds,
-        changes=run.changes,
-        reasoner=reasoner,
-        model=ChatJudge(reasoner) if isinstance(reasoner, ChatReasoner) else None,
-        vector=cache.retriever.vector,
-        answerable=cache.answerable,
-        condenser=run.condenser,
-        verifiers=run.verifiers,
-        options=run.question.options,
-    )
-
-
 async def rescue(run: Run) -> dict[str, Any]:
     """Return the last state of an interrupted run, with its text so far, or quotes from the results of its levels."""
     state: Any = run.state
     if result := await check_text_so_far(run):
         return {**state, **result}
-    return {**state, **await _quote_tree(state, _context(run))} if state.get("ledger") else run.state
+    return {**state, **await _quote_tree(state, run)} if state.get("ledger") else run.state
 
 
 def trail(run: Run) -> dict[str, Any]:

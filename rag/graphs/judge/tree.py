@@ -9,23 +9,15 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Annotated, Any, Final, Literal
 
-import numpy as np
 from langgraph.types import Overwrite
-from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
-from rag.checking.verifier import Verifier
 from rag.graphs.common import ConversationState, blank_fields, merge_by_id, merge_values
-from rag.reasoning import Reasoner
-from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.judge import MAX_JUDGED, ChatJudge, RuleJudge, Score
-from rag.runs.run import NoticeRecord, RunOptions, TreeOrder, merge_readings, passage_of
-from rag.store.sql.conversation_table import Change
-from rag.tracing import CallBudget
-from rag.types import Passage
+from rag.reasoning.judge import Score
+from rag.runs.run import NoticeRecord, TreeOrder, merge_readings, passage_of
 
 Status = Literal["open", "running", "done", "failed", "linked", "refused", "cut"]
 _Row = dict[str, Any]
@@ -37,27 +29,13 @@ FindEquivalent = Callable[[str, Sequence[str]], int]
 """A function that returns the index of the question equivalent to the first argument, or -1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of a tree. The question has depth 0; up to `width` passages of a level lead to further questions.
+# Limits of a tree
 
-    A search returns up to `recall` runs of sentences, of which the first `judged` are judged. No level starts after
-    `seconds`; `max_parallel` levels run in parallel.
-    """
-
-    depth: int = 3
-    width: int = 3
-    nodes: int = 12
-    judged: int = MAX_JUDGED
-    recall: int = 20
-    searches_by_rules: int = 6
-    seconds: float = 180.0
-    max_parallel: int = 4
-    characters: int = 8_000
-    """Characters of passages for the answer."""
-
-
-LIMITS: Final = Limits()
+MAX_DEPTH: Final = 3
+"""Depth of the last questions; that of the user's has depth 0."""
+MAX_WIDTH: Final = 3
+"""Maximum number of passages of a level that lead to further questions."""
+MAX_NODES: Final = 12
 
 
 class JudgementRecord(TypedDict):
@@ -152,29 +130,6 @@ class JudgeInput(TypedDict):
     passages: list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class TreeContext:
-    """Runtime context of a run; never saved.
-
-    `search` and `vector`, which returns the unit vector (d,) of a question, block and are called in threads. `seconds`
-    returns the working time so far, `changes` the user's changes since the start.
-    """
-
-    search: Callable[..., Sequence[Passage]]
-    rules: RuleJudge
-    budget: CallBudget
-    seconds: Callable[[], float]
-    changes: Callable[[], Sequence[Change]]
-    reasoner: Reasoner
-    model: ChatJudge | None = None
-    vector: Callable[[str], NDArray[np.float32]] | None = None
-    answerable: Callable[[], float] = lambda: 1.0
-    condenser: ChatReasoner | None = None
-    verifiers: Sequence[Verifier] = ()
-    options: RunOptions = field(default_factory=RunOptions)
-    limits: Limits = LIMITS
-
-
 def blank_state(question: str, earlier: Mapping[str, Any]) -> dict[str, Any]:
     """Return the initial fields of a question, with the nodes and ledger of an earlier tree, if any."""
     root: NodeRecord = {"id": "n1", "parent": "", "passage": "", "depth": 0, "worth": 1.0, "status": "open"}
@@ -231,32 +186,32 @@ def _children_by_parent(nodes: Sequence[NodeRecord]) -> dict[str, list[NodeRecor
     return children
 
 
-def grow(nodes: Sequence[NodeRecord], limits: Limits, find_equivalent: FindEquivalent) -> list[NodeRecord]:
-    """Return the nodes with a child for each passage that has a gap, up to `width` per node and `nodes` in total.
+def grow(nodes: Sequence[NodeRecord], find_equivalent: FindEquivalent) -> list[NodeRecord]:
+    """Return the nodes with a child for each passage that has a gap, up to `MAX_WIDTH` per node and `MAX_NODES` in all.
 
     A question that an ancestor asks is refused; one that another node asks is linked to it and not searched again.
     """
     tree = list(nodes)
     for at, node in enumerate(nodes):
-        gaps = _find_gaps(node, limits)
+        gaps = _find_gaps(node)
         if not gaps and node["status"] != "done":
             continue
         tree[at] = {**node, "expanded": True}
         for gap in gaps:
-            if sum(other["status"] not in _NOT_SEARCHED for other in tree) < limits.nodes:
+            if sum(other["status"] not in _NOT_SEARCHED for other in tree) < MAX_NODES:
                 tree.append(_make_child(gap, node, tree, find_equivalent))
     return tree
 
 
-def _find_gaps(node: NodeRecord, limits: Limits) -> list[JudgementRecord]:
+def _find_gaps(node: NodeRecord) -> list[JudgementRecord]:
     """Return the 1s of a node without a complete answer, the most promising first."""
     judgements = node.get("judgements", ())
-    if node["status"] != "done" or node.get("expanded") or node["depth"] >= limits.depth:
+    if node["status"] != "done" or node.get("expanded") or node["depth"] >= MAX_DEPTH:
         return []
     if any(judgement["score"] == 2 for judgement in judgements):
         return []
     ones = [judgement for judgement in judgements if judgement["score"] == 1 and judgement["missing"]]
-    return sorted(ones, key=lambda one: -one["worth"])[: limits.width]
+    return sorted(ones, key=lambda one: -one["worth"])[:MAX_WIDTH]
 
 
 def _make_child(

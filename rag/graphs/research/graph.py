@@ -1,4 +1,4 @@
-"""The research graph: its edges, the final report, the context of a run, and the recovery of an interrupted one.
+"""The research graph: its edges, the final report, and the recovery of an interrupted one.
 
 The report is written from the ledger and checked against it; unsupported sentences are removed.
 """
@@ -20,22 +20,23 @@ from rag.checking.statements import remove_spans
 from rag.errors import ModelError
 from rag.graphs.common import (
     CALLS_RESERVED,
+    MAX_CHARACTERS,
     Result,
+    Running,
+    add_steps,
     check_quotes,
     check_text_so_far,
     prepare_graph,
     question_of,
     require_quoter,
     rules_notice,
-    trace_step,
+    unless_ended,
     write_or_quote,
 )
 from rag.graphs.research import nodes
-from rag.graphs.research.nodes import Running
-from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, may_search_web, step_passages
-from rag.reasoning.chat import ChatReasoner
+from rag.graphs.research.state import ResearchState, StepInput, may_search_web, researchers, step_passages
 from rag.reasoning.hops import interleave, select_fitting
-from rag.reasoning.research import ChatResearcher, Part, RuleResearcher
+from rag.reasoning.research import Part
 from rag.retrieval.context import BUDGET, CAVEAT_THRESHOLD, REFUSAL_THRESHOLD, is_touching
 from rag.retrieval.retriever import LEDGER_LEG
 from rag.runs.run import PreparedGraph, Run, end_update, passage_of, record, step_note
@@ -53,32 +54,26 @@ _RECURSION_LIMIT = 40  # seven rounds take three steps each
 def graph_of(saver: Any) -> Any:
     """Build enter → plan → (approve) → dispatch → (consent → dispatch) → parallel steps → review → dispatch …, then
     write → verify; `saver` stores its checkpoints."""
-    builder = StateGraph(ResearchState, context_schema=ResearchContext)
-    for name in ("enter", "plan", "approve", "dispatch", "consent", "step", "review"):
-        builder.add_node(name, trace_step(name, getattr(nodes, name)))
-    builder.add_node("write", trace_step("write", write))
-    builder.add_node("verify", trace_step("verify", verify))
+    builder = StateGraph(ResearchState, context_schema=Run)
+    add_steps(builder, nodes.enter, nodes.plan, nodes.approve, nodes.dispatch, nodes.consent, nodes.step, nodes.review)
+    add_steps(builder, write, verify)
     builder.add_edge(START, "enter")
-    builder.add_conditional_edges("enter", _after_enter, ["plan", END])
+    builder.add_conditional_edges("enter", unless_ended("plan"), ["plan", END])
     builder.add_conditional_edges("plan", _after_plan, ["approve", "dispatch"])
     builder.add_conditional_edges("approve", _after_approve, ["plan", "dispatch"])
     builder.add_conditional_edges("dispatch", _after_dispatch, ["consent", "step", "write"])
     builder.add_edge("consent", "dispatch")
     builder.add_edge("step", "review")
     builder.add_conditional_edges("review", _after_review, ["dispatch", "write"])
-    builder.add_conditional_edges("write", _after_write, ["verify", END])
+    builder.add_conditional_edges("write", unless_ended("verify"), ["verify", END])
     builder.add_edge("verify", END)
     return builder.compile(checkpointer=saver).with_config(recursion_limit=_RECURSION_LIMIT)
 
 
-def _after_enter(state: ResearchState) -> Literal["plan", "__end__"]:
-    return "__end__" if state["outcome"] else "plan"
-
-
 def _after_plan(state: ResearchState, runtime: Running) -> Literal["approve", "dispatch"]:
     """Wait if the user wants to approve the plan, or the question is ambiguous."""
-    context = runtime.context
-    waits = context.options.approve or (state["unclear"] and context.may_wait)
+    run = runtime.context
+    waits = run.options.approve or (state["unclear"] and run.thread)
     return "approve" if waits else "dispatch"
 
 
@@ -93,8 +88,8 @@ def _after_dispatch(state: ResearchState, runtime: Running) -> list[Send] | Lite
     running = [step for step in state["plan"] if step["status"] == "running"]
     if not running or state["stop"]:
         return "write"
-    context = runtime.context
-    spare = max(0, context.budget.remaining - CALLS_RESERVED - 1)
+    run = runtime.context
+    spare = max(0, run.budget.remaining - CALLS_RESERVED - 1)
     paths = (entry["passage"]["section"] for entry in state["ledger"].values())
     headings = list(dict.fromkeys(path[-1] for path in paths if path))[:_HEADINGS]
     return [
@@ -106,7 +101,7 @@ def _after_dispatch(state: ResearchState, runtime: Running) -> list[Send] | Lite
                 aspects=state["aspects"],
                 past=[past_step["summary"] for past_step in state["past"] if past_step["summary"]],
                 calls=min(2 * nodes.CALLS_PER_STEP, spare // len(running)),
-                web=may_search_web(state, context),
+                web=may_search_web(state, run),
                 headings=headings,
             ),
         )
@@ -118,11 +113,7 @@ def _after_review(state: ResearchState) -> Literal["dispatch", "write"]:
     return "write" if state["stop"] else "dispatch"
 
 
-def _after_write(state: ResearchState) -> Literal["verify", "__end__"]:
-    return "__end__" if state["outcome"] else "verify"
-
-
-def _passages_of_steps(state: ResearchState, context: ResearchContext) -> list[Passage]:
+def _passages_of_steps(state: ResearchState, run: Run) -> list[Passage]:
     """Return the passages for the report: those of the steps, interleaved, up to a number of characters.
 
     A model gets as many per search as for an ordinary answer, if its context allows. Without a model, only web passages
@@ -130,21 +121,21 @@ def _passages_of_steps(state: ResearchState, context: ResearchContext) -> list[P
     """
     searches = [passages for step in state["plan"] if (passages := step_passages(state, step["id"]))]
     web_searches = [passages for passages in searches if passages[0].fetched_at]
-    if web_searches and context.model is None and context.answerable() < REFUSAL_THRESHOLD:
+    if web_searches and run.chat is None and run.cache.answerable() < REFUSAL_THRESHOLD:
         searches = web_searches
-    limit = context.limits.characters
-    if context.model is not None:
-        limit = min(max(limit, BUDGET * len(searches)), 2 * context.options.context_tokens)
+    limit = MAX_CHARACTERS
+    if run.chat is not None:
+        limit = min(max(limit, BUDGET * len(searches)), 2 * run.options.context_tokens)
     return select_fitting(interleave(searches), limit)
 
 
 async def write(state: ResearchState, runtime: Running) -> Result:
     """Write the report from the findings so far, whatever ended the search."""
-    context = runtime.context
-    passages = await asyncio.to_thread(_passages_of_steps, state, context)
+    run = runtime.context
+    passages = await asyncio.to_thread(_passages_of_steps, state, run)
     update: dict[str, Any] = {"passages": [asdict(passage) for passage in passages]}
     runtime.stream_writer(update)
-    likely = context.answerable()
+    likely = run.cache.answerable()
     if not passages:
         return {**update, **end_update("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
     has_web = any(one["source"] == "web" or LEDGER_LEG in one["passage"]["ranks"] for one in state["ledger"].values())
@@ -153,8 +144,9 @@ async def write(state: ResearchState, runtime: Running) -> Result:
             "not_in_pages", answerable=likely
         )
     parts = _parts(state, passages)
-    by_model = context.model.report(question_of(state), parts, passages) if context.model else None
-    text, problem = await write_or_quote(by_model, context.rules.report(question_of(state), parts, passages), runtime)
+    model, rules = researchers(run)
+    by_model = model.report(question_of(state), parts, passages) if model else None
+    text, problem = await write_or_quote(by_model, rules.report(question_of(state), parts, passages), runtime)
     if problem:
         update["notes"] = [record(problem)]
     if not text.strip():
@@ -182,53 +174,51 @@ def _number(passage: Passage, passages: Sequence[Passage]) -> int:
 
 async def verify(state: ResearchState, runtime: Running) -> Result:
     """Check every sentence against the ledger; repair unsupported ones once, and remove the rest."""
-    context, question = runtime.context, question_of(state)
+    run, question = runtime.context, question_of(state)
     passages = [passage_of(data) for data in state["passages"]]
-    check = await _check(state["text"], passages, question, context)
-    if check.unsupported_spans() and context.model is not None and context.budget.remaining:
-        check = await _repair(check, passages, question, context)
+    check = await _check(state["text"], passages, question, run)
+    if check.unsupported_spans() and run.chat is not None and run.budget.remaining:
+        check = await _repair(check, passages, question, run)
     struck = [check.text[start:stop] for start, stop in check.unsupported_spans()]
     if struck:
-        check = await _check(
-            remove_spans(check.text, check.unsupported_spans()), passages, question, context, ask=False
-        )
+        check = await _check(remove_spans(check.text, check.unsupported_spans()), passages, question, run, ask=False)
     result = check.result()
     update: dict[str, Any] = {
         **result.plain(),
         "struck": [" ".join(one.split()) for one in struck],
-        **_end_state(state, result.text, bool(result.citations), struck, passages, context),
+        **_end_state(state, result.text, bool(result.citations), struck, passages, run),
     }
     if result.text:
         update["messages"] = [AIMessage(result.text)]
     return update, step_note("verified", statements=len(result.statements), struck=len(struck))
 
 
-async def _check(
-    text: str, passages: Sequence[Passage], question: str, context: ResearchContext, *, ask: bool = True
-) -> Check:
-    verifiers = context.verifiers if ask and context.model is not None else ()
-    return await check_with(text, passages, verifiers, question, context.options.context_tokens)
+async def _check(text: str, passages: Sequence[Passage], question: str, run: Run, *, ask: bool = True) -> Check:
+    verifiers = run.verifiers if ask and run.chat is not None else ()
+    return await check_with(text, passages, verifiers, question, run.options.context_tokens)
 
 
-async def _repair(check: Check, passages: Sequence[Passage], question: str, context: ResearchContext) -> Check:
+async def _repair(check: Check, passages: Sequence[Passage], question: str, run: Run) -> Check:
     """Have the model repair the doubtful sentences, and check the text again; return `check` if that fails."""
-    if context.model is None:
+    model, _ = researchers(run)
+    if model is None:
         return check
     doubtful = check.unsupported_spans()
     try:
-        sentences = await context.model.repair(question, [check.text[a:b] for a, b in doubtful], passages)
+        sentences = await model.repair(question, [check.text[a:b] for a, b in doubtful], passages)
     except ModelError:
         return check
     text = check.text
     for (start, stop), sentence in sorted(zip(doubtful, sentences, strict=True), reverse=True):
         text = text[:start] + (sentence or text[start:stop]) + text[stop:]
-    return await _check(text, passages, question, context, ask=context.budget.remaining > 0)
+    return await _check(text, passages, question, run, ask=run.budget.remaining > 0)
 
 
-async def _quote_findings(state: ResearchState, context: ResearchContext) -> dict[str, Any]:
+async def _quote_findings(state: ResearchState, run: Run) -> dict[str, Any]:
     """Return a report of quotes from the findings, for a run interrupted before it had one."""
-    passages = await asyncio.to_thread(_passages_of_steps, state, context)
-    return await check_quotes(context.rules.report(question_of(state), _parts(state, passages), passages), passages)
+    passages = await asyncio.to_thread(_passages_of_steps, state, run)
+    _, rules = researchers(run)
+    return await check_quotes(rules.report(question_of(state), _parts(state, passages), passages), passages)
 
 
 def _end_state(
@@ -237,24 +227,24 @@ def _end_state(
     has_citations: bool,
     struck: Sequence[str],
     passages: Sequence[Passage],
-    context: ResearchContext,
+    run: Run,
 ) -> dict[str, Any]:
     """Return the outcome, with a notice unless it is "answered"."""
     stop = state["stop"] or record(Notice("research_plan_done"))
     if not text:
         return end_update("not_in_pages", Notice("not_in_pages"))
-    names = context.rules.quoter.find_missing_names(question_of(state), passages) if context.model is None else []
+    names = require_quoter(run).find_missing_names(question_of(state), passages) if run.chat is None else []
     if not has_citations:
         notice = Notice("no_citations")
-    elif stop["code"] not in (_SOUND if context.model is not None else _SOUND_BY_RULES):
+    elif stop["code"] not in (_SOUND if run.chat is not None else _SOUND_BY_RULES):
         notice = Notice(stop["code"], stop["params"])
     elif names:
         notice = Notice("not_named", {"names": " · ".join(names)})
     elif struck:
         notice = Notice("research_struck", {"count": len(struck)})
-    elif context.answerable() < CAVEAT_THRESHOLD and not all(passage.fetched_at for passage in passages):
+    elif run.cache.answerable() < CAVEAT_THRESHOLD and not all(passage.fetched_at for passage in passages):
         notice = Notice("in_doubt")
-    elif context.model is not None and (fallback := rules_notice(state["notes"])):
+    elif run.chat is not None and (fallback := rules_notice(state["notes"])):
         notice = fallback
     else:
         return {"outcome": "answered"}
@@ -278,28 +268,7 @@ def _gaps(state: ResearchState) -> list[dict[str, Any]]:
 
 
 async def prepare(run: Run) -> PreparedGraph:
-    return await prepare_graph(run, graph_of, _context)
-
-
-def _context(run: Run) -> ResearchContext:
-    cache, reasoner = run.cache, run.reasoner
-    cannot_ask = run.question.options.web == "ask" and not run.thread  # an unsaved run cannot wait for a reply
-    return ResearchContext(
-        search=cache.search,
-        rules=RuleResearcher(require_quoter(run)),
-        budget=run.budget,
-        seconds=run.seconds,
-        changes=run.changes,
-        model=ChatResearcher(reasoner) if isinstance(reasoner, ChatReasoner) else None,
-        web=None if cannot_ask else cache.retriever.web,
-        titles=cache.retriever.titles,
-        answerable=cache.answerable,
-        is_in_ledger=lambda question: cache.retriever.find_cached(question) is not None,
-        may_wait=bool(run.thread),
-        condenser=run.condenser,
-        verifiers=run.verifiers,
-        options=run.question.options,
-    )
+    return await prepare_graph(run, graph_of)
 
 
 async def rescue(run: Run) -> dict[str, Any]:
@@ -307,7 +276,7 @@ async def rescue(run: Run) -> dict[str, Any]:
     state: Any = run.state
     if result := await check_text_so_far(run):
         return {**state, **result}
-    return {**state, **await _quote_findings(state, _context(run))} if state.get("ledger") else run.state
+    return {**state, **await _quote_findings(state, run)} if state.get("ledger") else run.state
 
 
 def trail(run: Run) -> dict[str, Any]:

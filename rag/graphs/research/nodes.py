@@ -11,13 +11,15 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
 
-from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
 
 from rag.errors import RagError
 from rag.graphs.common import (
     CALLS_RESERVED,
+    MAX_PARALLEL,
+    RECALL,
     Result,
+    Running,
     check_question,
     deadline,
     limit_reached,
@@ -31,24 +33,28 @@ from rag.graphs.common import (
 )
 from rag.graphs.research.state import (
     END_STATUSES,
+    MAX_SEARCHES,
     AspectRecord,
     Entry,
     PastStep,
-    ResearchContext,
     ResearchState,
+    StepBy,
     StepInput,
     StepRecord,
     apply_changes,
     blank_state,
     may_search_web,
+    open_step,
+    researchers,
     step_passages,
+    web_search,
 )
 from rag.locales import say
 from rag.reasoning.questions import MAX_STANDALONE
 from rag.reasoning.research import Aspect, NextAction, Progress, Query, Reading, SubQuestion, Task, Tool
 from rag.retrieval.context import CAVEAT_THRESHOLD
 from rag.retrieval.retriever import LEDGER_LEG
-from rag.runs.run import NoticeRecord, record, step_note
+from rag.runs.run import NoticeRecord, Run, record, step_note
 from rag.store.sql.conversation_table import Change
 from rag.store.values import now
 from rag.text import question_language, unique_terms
@@ -56,13 +62,14 @@ from rag.tracing import span
 from rag.types import Notice, Passage
 
 CALLS_PER_STEP: Final = 2
+_MAX_ROUNDS: Final = 7
+_MAX_REVISIONS: Final = 2
+_MAX_READ: Final = 3  # passages that a step reads
 _KNOWN_SHARE: Final = 0.8
 """Minimum share of known passages among the first `_TOP` of a search that found nothing new."""
 _TOP: Final = 5
 _STAGNANT_ROUNDS: Final = 2
 """Number of rounds without gain after which research ends."""
-
-Running = Runtime[ResearchContext]
 
 
 async def enter(state: ResearchState, runtime: Running) -> Result:
@@ -76,16 +83,16 @@ async def plan(state: ResearchState, runtime: Running) -> Result:
 
     Rules can't tell what a library lacks, so they also search the web for the question if that is allowed.
     """
-    context, question = runtime.context, question_of(state)
-    model, rules = context.model, context.rules
-    titles = await asyncio.to_thread(context.titles) if model else ()  # rules use the titles of passages
+    run, question = runtime.context, question_of(state)
+    model, rules = researchers(run)
+    titles = await asyncio.to_thread(run.cache.retriever.titles) if model else ()  # rules use the titles of passages
     by_model = partial(model.plan, question, titles) if model else None
-    with context.budget.reserve(CALLS_RESERVED):
-        draft, notes = await model_or_rules(time_left(context), by_model, partial(rules.plan, question, titles))
+    with run.budget.reserve(CALLS_RESERVED):
+        draft, notes = await model_or_rules(time_left(run), by_model, partial(rules.plan, question, titles))
     if not draft.steps:
         draft = await rules.plan(question, titles)
-    searches_web = model is None and may_search_web(state, context)
-    is_answered = await asyncio.to_thread(context.is_in_ledger, question) if searches_web else True
+    searches_web = model is None and may_search_web(state, run)
+    is_answered = await asyncio.to_thread(_is_in_ledger, question, run) if searches_web else True
     web_steps = [] if is_answered else [_web_question(state, "research_web_too")]
     steps = _number_steps([*draft.steps, *web_steps], (), "plan")
     aspects = [asdict(one) for one in draft.aspects]
@@ -110,16 +117,16 @@ async def approve(state: ResearchState, runtime: Running) -> Result:
 
 async def dispatch(state: ResearchState, runtime: Running) -> Result:
     """Apply the user's changes, and select the steps to start."""
-    context = runtime.context
-    changes = await asyncio.to_thread(context.changes)
+    run = runtime.context
+    changes = await asyncio.to_thread(run.changes)
     steps = apply_changes(state["plan"], changes)
-    steps = await asyncio.to_thread(_move_answered, steps, context)
+    steps = await asyncio.to_thread(_move_answered, steps, run)
     steps = _keep_in_library(steps) if state["web"] == "no" else steps
     is_stopped = any(change.kind == "finish" for change in changes)
-    stop = "stopped_by_person" if is_stopped else _end_reason(state, context)
-    slots = min(context.limits.max_parallel, _searches_left(state, context))
+    stop = "stopped_by_person" if is_stopped else _end_reason(state, run)
+    slots = min(MAX_PARALLEL, _searches_left(state, run))
     ready = [] if stop else _ready_steps(steps)[:slots]
-    if _needs_consent(ready, state, context):
+    if _needs_consent(ready, state, run):
         return {"plan": Overwrite(steps), "web": "asking"}, step_note("asked_leave")
     ready_ids = {step["id"] for step in ready}
     round_ = state["round"] + bool(ready)
@@ -131,17 +138,22 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     return update, step_note("dispatched", steps=[step["sub_question"] for step in ready])
 
 
-def _move_answered(steps: Sequence[StepRecord], context: ResearchContext) -> list[StepRecord]:
+def _move_answered(steps: Sequence[StepRecord], run: Run) -> list[StepRecord]:
     """Turn web steps that an earlier report's passages answer into library steps."""
     answered = {
-        one["id"] for one in _open_steps(steps) if one["tool"] == "web" and context.is_in_ledger(one["sub_question"])
+        one["id"] for one in _open_steps(steps) if one["tool"] == "web" and _is_in_ledger(one["sub_question"], run)
     }
     return [{**step, "tool": "library"} if step["id"] in answered else step for step in steps]
 
 
-def _needs_consent(ready: Sequence[StepRecord], state: ResearchState, context: ResearchContext) -> bool:
+def _is_in_ledger(question: str, run: Run) -> bool:
+    """Return whether the sources of an earlier report answer the question."""
+    return run.cache.retriever.find_cached(question) is not None
+
+
+def _needs_consent(ready: Sequence[StepRecord], state: ResearchState, run: Run) -> bool:
     """Return whether a ready step would search the web before the user has decided whether it may."""
-    undecided = context.web is not None and context.options.web == "ask" and state["web"] in ("", "asking")
+    undecided = web_search(run) is not None and run.options.web == "ask" and state["web"] in ("", "asking")
     return undecided and any(step["tool"] == "web" for step in ready)
 
 
@@ -172,10 +184,10 @@ def _ready_steps(steps: Sequence[StepRecord]) -> list[StepRecord]:
 
 async def step(state: StepInput, runtime: Running) -> Result:
     """Write a query, search, and read the results. A failure is recorded, and doesn't affect other steps."""
-    context, current = runtime.context, state["step"]
+    run, current = runtime.context, state["step"]
     try:
-        with context.budget.share(state["calls"]):
-            update, detail = await _search_and_read(state, context)
+        with run.budget.share(state["calls"]):
+            update, detail = await _search_and_read(state, run)
     except RagError as error:
         failure: StepRecord = {"id": current["id"], "status": "failed", "failure": record(error.notice)}
         update = {"plan": [failure], "past": [_build_past_step(current, "", ())], "searches": 1}
@@ -184,18 +196,18 @@ async def step(state: StepInput, runtime: Running) -> Result:
     return update, detail
 
 
-async def _search_and_read(state: StepInput, context: ResearchContext) -> Result:
-    current, limits = state["step"], context.limits
-    task, model, rules = _build_task(state), context.model, context.rules
+async def _search_and_read(state: StepInput, run: Run) -> Result:
+    current, task = state["step"], _build_task(state)
+    model, rules = researchers(run)
     by_model = partial(model.write_query, task) if model else None
-    query, notes = await model_or_rules(time_left(context), by_model, partial(rules.write_query, task))
-    passages, source, web_notes = await _find(current["tool"], query, context, on_web=state["web"])
-    selected = passages[: limits.keep]
+    query, notes = await model_or_rules(time_left(run), by_model, partial(rules.write_query, task))
+    passages, source, web_notes = await _find(current["tool"], query, run, on_web=state["web"])
+    selected = passages[:_MAX_READ]
     from_ledger = bool(passages) and LEDGER_LEG in passages[0].ranks
     reading, reading_notes = Reading(), list[NoticeRecord]()
     if selected:
         reads = partial(model.read, task, selected) if model else None
-        reading, reading_notes = await model_or_rules(time_left(context), reads, partial(rules.read, task, selected))
+        reading, reading_notes = await model_or_rules(time_left(run), reads, partial(rules.read, task, selected))
     finished: StepRecord = {
         "id": current["id"],
         "status": "done" if selected else "empty",
@@ -219,31 +231,30 @@ async def _search_and_read(state: StepInput, context: ResearchContext) -> Result
     return update, step_note(f"step_{finished['status']}", sub_question=sub_question, passages=len(passages), **detail)
 
 
-async def _find(
-    tool: Tool, query: Query, context: ResearchContext, *, on_web: bool
-) -> tuple[list[Passage], Tool, list[NoticeRecord]]:
+async def _find(tool: Tool, query: Query, run: Run, *, on_web: bool) -> tuple[list[Passage], Tool, list[NoticeRecord]]:
     """Return the passages, their source, and a note if the library was searched instead of the web."""
     notes = [record(Notice("research_web_unset"))]
-    if tool == "web" and on_web and context.web is not None:
+    search_web = web_search(run)
+    if tool == "web" and on_web and search_web is not None:
         try:
             with span("web", "tool", query=query.text):
-                results = await asyncio.to_thread(context.web, query.text)
-            return list(results)[: context.limits.recall], "web", []
+                results = await asyncio.to_thread(search_web, query.text)
+            return list(results)[:RECALL], "web", []
         except RagError as error:
             notes = [record(error.notice)]
-    passages = await asyncio.to_thread(_search, query, context)
+    passages = await asyncio.to_thread(_search, query, run)
     return passages, "library", notes if tool == "web" else []
 
 
-def _search(query: Query, context: ResearchContext) -> list[Passage]:
+def _search(query: Query, run: Run) -> list[Passage]:
     """Search under the query's heading, or everywhere if that finds nothing; with its leg or the run's strategy."""
     with span("retrieve", "tool", query=query.text) as search_span:
-        options: dict[str, Any] = {"k": context.limits.recall}
+        options: dict[str, Any] = {"k": RECALL}
         options |= {"strategy": query.method} if query.method in ("keyword", "dense") else {}
-        passages = list(context.search(query.text, sections=[query.section], **options)) if query.section else []
-        passages = passages or list(context.search(query.text, **options))
+        passages = list(run.cache.search(query.text, sections=[query.section], **options)) if query.section else []
+        passages = passages or list(run.cache.search(query.text, **options))
         search_span.attributes.update(passages=len(passages), **options)
-    return passages[: context.limits.recall]
+    return passages[:RECALL]
 
 
 def _build_task(state: StepInput) -> Task:
@@ -275,45 +286,45 @@ def _build_past_step(current: StepRecord, summary: str, met: Sequence[str]) -> P
 
 async def review(state: ResearchState, runtime: Running) -> Result:
     """Review the results of a round, and decide how to continue."""
-    context = runtime.context
+    run = runtime.context
     earlier, latest = state["past"][: state["reviewed"]], state["past"][state["reviewed"] :]
     gain = len(_covered_aspects(latest) - _covered_aspects(earlier))
     gains = [*state["gain"], gain]
-    update: dict[str, Any] = {"gain": gains, "reviewed": len(state["past"]), "spent": usage(context)}
-    is_done = _is_done(state, context)
-    stop = "" if is_done else _end_reason(state, context) or stagnation(state, gains, _step_ids(latest), context)
+    update: dict[str, Any] = {"gain": gains, "reviewed": len(state["past"]), "spent": usage(run)}
+    is_done = _is_done(state, run)
+    stop = "" if is_done else _end_reason(state, run) or stagnation(state, gains, _step_ids(latest), run)
     if stop:
         return {**update, "stop": record(Notice(f"research_{stop}"))}, step_note("stopped", reason=stop, gain=gain)
-    choice, by, notes = await _decide(state, context)
+    choice, by, notes = await _decide(state, run)
     decision = {"action": choice.action, "justification": choice.justification, "by": by}
     update |= {"decisions": [*state["decisions"], decision], "notes": notes}
     new = _select_new(choice.steps, state) if choice.action == "revise" else []
     # Rules nearly always find another name to follow, so they first search the web for what the library lacks.
-    if (context.model is None or not new) and not _open_steps(state["plan"]) and _should_search_web(state, context):
+    if (run.chat is None or not new) and not _open_steps(state["plan"]) and _should_search_web(state, run):
         new = [_web_question(state, "research_to_web")]
     if new:
         update |= {"plan": _number_steps(new, state["plan"], "revision"), "revisions": state["revisions"] + 1}
         _stream_plan(runtime, update["plan"])
-    elif (choice.action == "finish" or not _open_steps(state["plan"])) and not await _has_new_steps(state, context):
+    elif (choice.action == "finish" or not _open_steps(state["plan"])) and not await _has_new_steps(state, run):
         code = "complete" if len(state["met"]) == len(state["aspects"]) else "plan_done"
         update["stop"] = record(Notice(f"research_{code}"))
     return update, step_note(f"chose_{choice.action}", justification=choice.justification, gain=gain)
 
 
-def _is_done(state: ResearchState, context: ResearchContext) -> bool:
+def _is_done(state: ResearchState, run: Run) -> bool:
     """Return whether no step is open, and all aspects are covered or an earlier report's passages answer all steps.
 
     Aspects count only with a model, since rules may always find another name to follow.
     """
     relevant = [step for step in state["plan"] if step["status"] != "skipped"]
     from_ledger = all(step.get("leg") == "ledger" for step in relevant)
-    covered = context.model is not None and len(state["met"]) == len(state["aspects"])
+    covered = run.chat is not None and len(state["met"]) == len(state["aspects"])
     return not _open_steps(state["plan"]) and (covered or from_ledger)
 
 
-async def _has_new_steps(state: ResearchState, context: ResearchContext) -> bool:
+async def _has_new_steps(state: ResearchState, run: Run) -> bool:
     """Return whether the user has added steps that the next dispatch will include."""
-    changes = await asyncio.to_thread(context.changes)
+    changes = await asyncio.to_thread(run.changes)
     existing = {step["id"] for step in state["plan"]}
     return any(step["id"] not in existing for step in _open_steps(apply_changes(state["plan"], changes)))
 
@@ -327,33 +338,33 @@ def _web_question(state: ResearchState, why: str) -> SubQuestion:
     return SubQuestion(question, say(Notice(why), question_language(question)), "web")
 
 
-def _should_search_web(state: ResearchState, context: ResearchContext) -> bool:
+def _should_search_web(state: ResearchState, run: Run) -> bool:
     """Return whether to search the web, once and if allowed, because the library seems to lack the answer."""
     searched = any(step["tool"] == "web" for step in state["plan"])
-    refused = context.options.web == "ask" and state["web"] == "no"
-    return context.web is not None and not (searched or refused) and context.answerable() < CAVEAT_THRESHOLD
+    refused = run.options.web == "ask" and state["web"] == "no"
+    return web_search(run) is not None and not (searched or refused) and run.cache.answerable() < CAVEAT_THRESHOLD
 
 
-async def _decide(state: ResearchState, context: ResearchContext) -> tuple[NextAction, str, list[NoticeRecord]]:
+async def _decide(state: ResearchState, run: Run) -> tuple[NextAction, str, list[NoticeRecord]]:
     progress = _build_progress(state)
-    remaining = max(0, context.limits.revisions - state["revisions"])
-    model, rules = context.model, context.rules
-    if _is_done(state, context) or (model is None and _has_searched_web(state, context)):
+    remaining = max(0, _MAX_REVISIONS - state["revisions"])
+    model, rules = researchers(run)
+    if _is_done(state, run) or (model is None and _has_searched_web(state, run)):
         return NextAction("finish"), "rules", []
-    by_rules = context.limits.rounds if model is None else remaining
+    by_rules = _MAX_ROUNDS if model is None else remaining
     by_model = partial(model.decide, progress, revisions=remaining) if model else None
-    with context.budget.reserve(CALLS_RESERVED):
+    with run.budget.reserve(CALLS_RESERVED):
         choice, notes = await model_or_rules(
-            time_left(context), by_model, partial(rules.decide, progress, revisions=by_rules)
+            time_left(run), by_model, partial(rules.decide, progress, revisions=by_rules)
         )
     return choice, "rules" if model is None or notes else "model", notes
 
 
-def _has_searched_web(state: ResearchState, context: ResearchContext) -> bool:
+def _has_searched_web(state: ResearchState, run: Run) -> bool:
     """Return whether the web was searched for what the library lacks; rules then follow no more names."""
     web_steps = [step for step in state["plan"] if step["tool"] == "web" and step["status"] == "done"]
     return any(step["by"] == "revision" for step in web_steps) or bool(
-        web_steps and context.answerable() < CAVEAT_THRESHOLD
+        web_steps and run.cache.answerable() < CAVEAT_THRESHOLD
     )
 
 
@@ -380,52 +391,38 @@ def _select_new(steps: Sequence[SubQuestion], state: ResearchState) -> list[SubQ
     return [step for step in steps if unique_terms(step.text) not in existing]
 
 
-def _number_steps(steps: Sequence[SubQuestion], before: Sequence[StepRecord], by: Any) -> list[StepRecord]:
+def _number_steps(steps: Sequence[SubQuestion], before: Sequence[StepRecord], by: StepBy) -> list[StepRecord]:
     """Return the steps as records, with ids that continue those of `before`."""
-    first = len(before) + 1
-    ids = [f"s{first + place}" for place in range(len(steps))]
-    return [
-        {
-            "id": ids[place],
-            "sub_question": step.text,
-            "justification": step.justification,
-            "tool": step.tool,
-            "keywords": list(step.keywords),
-            "section": step.section,
-            "needs": [ids[n - 1] for n in step.needs],
-            "status": "open",
-            "by": by,
-        }
-        for place, step in enumerate(steps)
-    ]
+    ids = [f"s{number}" for number, _ in enumerate(steps, len(before) + 1)]
+    return [open_step(own, step, [ids[n - 1] for n in step.needs], by) for own, step in zip(ids, steps, strict=True)]
 
 
 def _aspects_of(records: Sequence[AspectRecord]) -> tuple[Aspect, ...]:
-    return tuple(Aspect(one["id"], one["text"], one["kind"]) for one in records)
+    return tuple(Aspect(**one) for one in records)
 
 
 def _stream_plan(runtime: Running, steps: Sequence[StepRecord]) -> None:
     """Stream the steps and the run's usage, for display."""
-    context = runtime.context
-    runtime.stream_writer({"plan": {"steps": list(steps), **usage_fields(context, deadline(context))}})
+    run = runtime.context
+    runtime.stream_writer({"plan": {"steps": list(steps), **usage_fields(run, deadline(run))}})
 
 
-def _end_reason(state: ResearchState, context: ResearchContext) -> str:
+def _end_reason(state: ResearchState, run: Run) -> str:
     """Return why no more steps may start, or ""."""
-    is_last_round = state["round"] >= context.limits.rounds
-    return limit_reached(context, _searches_left(state, context)) or ("budget_rounds" if is_last_round else "")
+    is_last_round = state["round"] >= _MAX_ROUNDS
+    return limit_reached(run, _searches_left(state, run)) or ("budget_rounds" if is_last_round else "")
 
 
-def _searches_left(state: ResearchState, context: ResearchContext) -> int:
-    return searches_left(context, state["searches"], context.limits.searches)
+def _searches_left(state: ResearchState, run: Run) -> int:
+    return searches_left(run, state["searches"], MAX_SEARCHES)
 
 
-def stagnation(state: ResearchState, gains: Sequence[int], round_: Sequence[str], context: ResearchContext) -> str:
+def stagnation(state: ResearchState, gains: Sequence[int], round_: Sequence[str], run: Run) -> str:
     """Return "stagnant" after two rounds without newly covered aspects, or one that found only known passages; else "".
 
     Doesn't apply to rules: they follow names that no aspect mentions, and end when there are no new ones.
     """
-    if context.model is None:
+    if run.chat is None:
         return ""
     without_gain = len(gains) >= _STAGNANT_ROUNDS and not any(gains[-_STAGNANT_ROUNDS:])
     nothing_new = bool(round_) and all(_found_before(state, step, round_) for step in round_)

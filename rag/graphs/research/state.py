@@ -8,46 +8,25 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Annotated, Any, Final, Literal
 
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
-from rag.checking.verifier import Verifier
-from rag.graphs.common import ConversationState, blank_fields, merge_by_id, merge_values
-from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.research import AspectKind, ChatResearcher, RuleResearcher, SearchMethod, Tool
-from rag.runs.run import NoticeRecord, RunOptions, merge_readings, passage_of
+from rag.graphs.common import ConversationState, blank_fields, merge_by_id, merge_values, require_quoter
+from rag.reasoning.research import AspectKind, ChatResearcher, RuleResearcher, SearchMethod, SubQuestion, Tool
+from rag.runs.run import NoticeRecord, Run, merge_readings, passage_of
 from rag.store.sql.conversation_table import Change
-from rag.tracing import CallBudget
 from rag.types import Passage
 
 Status = Literal["open", "running", "done", "empty", "skipped", "failed"]
+StepBy = Literal["plan", "revision", "person"]
 _MAX_CHARACTERS: Final = 400  # characters of a step that the user writes
 END_STATUSES: Final[frozenset[Status]] = frozenset({"done", "empty", "skipped", "failed"})
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of a run. A search returns up to `recall` passages that together fill the context; a step reads `keep`.
-
-    No step starts after `seconds`; up to `max_parallel` steps run in parallel.
-    """
-
-    rounds: int = 7
-    recall: int = 20
-    keep: int = 3
-    searches: int = 12
-    searches_by_rules: int = 6
-    seconds: float = 180.0
-    max_parallel: int = 4
-    revisions: int = 2
-    characters: int = 8_000
-    """Characters of passages for the report."""
-
-
-LIMITS: Final = Limits()
+MAX_SEARCHES: Final = 12
 
 
 class AspectRecord(TypedDict):
@@ -72,7 +51,7 @@ class StepRecord(TypedDict, total=False):
     section: str
     needs: list[str]
     status: Status
-    by: Literal["plan", "revision", "person"]
+    by: StepBy
     query: str
     leg: SearchMethod | Literal["ledger"]
     reason: str
@@ -167,33 +146,6 @@ class StepInput(TypedDict):
     headings: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class ResearchContext:
-    """Runtime context of a run; never saved.
-
-    `search` and `web`, its counterpart for the web, block and are called in threads; `web` is None if it isn't allowed.
-    `is_in_ledger` returns whether an earlier report's ledger answers a question; it may block. `seconds` returns the
-    working time so far, `changes` the user's changes since the start; `may_wait` is whether the run can wait for a
-    reply.
-    """
-
-    search: Callable[..., Sequence[Passage]]
-    rules: RuleResearcher
-    budget: CallBudget
-    seconds: Callable[[], float]
-    changes: Callable[[], Sequence[Change]]
-    model: ChatResearcher | None = None
-    web: Callable[[str], Sequence[Passage]] | None = None
-    titles: Callable[[], Sequence[str]] = tuple
-    answerable: Callable[[], float] = lambda: 1.0
-    is_in_ledger: Callable[[str], bool] = lambda _: False
-    may_wait: bool = False
-    condenser: ChatReasoner | None = None
-    verifiers: Sequence[Verifier] = ()
-    options: RunOptions = field(default_factory=RunOptions)
-    limits: Limits = LIMITS
-
-
 def blank_state(question: str) -> dict[str, Any]:
     """Return the initial fields of a new question."""
     initial = {"plan": [], "ledger": {}, "past": [], "met": [], "searches": 0, "notes": []}
@@ -216,9 +168,20 @@ def blank_state(question: str) -> dict[str, Any]:
     }
 
 
-def may_search_web(state: ResearchState, context: ResearchContext) -> bool:
+def researchers(run: Run) -> tuple[ChatResearcher | None, RuleResearcher]:
+    """Return the researcher that asks the run's chat model, if there is one, and the one that follows rules."""
+    return ChatResearcher(run.chat) if run.chat else None, RuleResearcher(require_quoter(run))
+
+
+def web_search(run: Run) -> Callable[[str], Sequence[Passage]] | None:
+    """Return the function that searches the web, which blocks; None if that isn't allowed, or the run would have to
+    wait for permission but can't."""
+    return run.cache.retriever.web if run.options.web != "ask" or run.thread else None
+
+
+def may_search_web(state: ResearchState, run: Run) -> bool:
     """Return whether web search is allowed, by an option or by the user's reply."""
-    return context.web is not None and (context.options.web == "allowed" or state["web"] == "yes")
+    return web_search(run) is not None and (run.options.web == "allowed" or state["web"] == "yes")
 
 
 def _entry_passage(entry: Entry) -> Passage:
@@ -256,18 +219,22 @@ def _add_step(plan: list[StepRecord], step_id: str, data: Mapping[str, Any]) -> 
     text = _sub_question(data)
     if not (step_id and text) or any(one["id"] == step_id for one in plan):
         return plan
-    added: StepRecord = {
+    question = SubQuestion(text, tool="web" if data.get("tool") == "web" else "library")
+    return [*plan, open_step(step_id, question, [], "person")]
+
+
+def open_step(step_id: str, step: SubQuestion, needs: list[str], by: StepBy) -> StepRecord:
+    return {
         "id": step_id,
-        "sub_question": text,
-        "justification": "",
-        "tool": "web" if data.get("tool") == "web" else "library",
-        "keywords": [],
-        "section": "",
-        "needs": [],
+        "sub_question": step.text,
+        "justification": step.justification,
+        "tool": step.tool,
+        "keywords": list(step.keywords),
+        "section": step.section,
+        "needs": needs,
         "status": "open",
-        "by": "person",
+        "by": by,
     }
-    return [*plan, added]
 
 
 def _edit_step(step: StepRecord, data: Mapping[str, Any]) -> StepRecord:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import operator
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from typing import Annotated, Any, Final, Literal
 
 from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, Send
 from typing_extensions import TypedDict
 
@@ -26,13 +25,15 @@ from rag.errors import ModelError
 from rag.graphs.common import (
     ConversationState,
     Result,
+    Running,
+    add_steps,
     blank_fields,
     check_question,
     check_text_so_far,
     prepare_graph,
     question_of,
     start_turn,
-    trace_step,
+    unless_ended,
     write_or_quote,
 )
 from rag.graphs.summary.gathering import (
@@ -47,16 +48,12 @@ from rag.graphs.summary.gathering import (
     select_pages,
 )
 from rag.prompts import requests
-from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import count_tokens, fit, parse_notes
 from rag.retrieval.page_names import is_only_name
-from rag.retrieval.retriever import PageReader
 from rag.runs.run import (
     NoticeRecord,
     PreparedGraph,
-    Question,
     Run,
-    RunOptions,
     end_update,
     notice_of,
     passage_of,
@@ -64,7 +61,6 @@ from rag.runs.run import (
     step_note,
 )
 from rag.text import lazy_regex, question_language
-from rag.tracing import CallBudget
 from rag.types import CheckedBy, Notice, Passage
 
 _CALLS_RESERVED: Final = 5
@@ -97,53 +93,30 @@ class NoteInput(TypedDict):
     numbers: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryContext:
-    """Runtime context of a run; never saved. `writer` is the name of the reasoner."""
-
-    reader: PageReader | None
-    question: Question
-    budget: CallBudget
-    writer: str
-    search: Callable[[str], Sequence[Passage]]
-    recent_pages: Sequence[str] = ()
-    model: ChatReasoner | None = None
-    condenser: ChatReasoner | None = None
-    verifiers: Sequence[Verifier] = field(default=())
-
-    @property
-    def options(self) -> RunOptions:
-        return self.question.options
-
-
 def _blank_state(question: str) -> dict[str, Any]:
     """Return the initial fields of a new question."""
     empty: dict[str, Any] = {"page": "", "parts": [], "passages": [], "batches": [], "notes": Overwrite([])}
     return {**blank_fields(question), **empty, "told": None, "composed": ""}
 
 
-Running = Runtime[SummaryContext]
-
-
 async def enter(state: SummaryState, runtime: Running) -> Result:
     """Start a question; only the conversation survives from the earlier state."""
-    update, context = _blank_state(state["question"].strip()), runtime.context
+    update, run = _blank_state(state["question"].strip()), runtime.context
     if end := check_question(update):
         return end
-    alone = await asyncio.to_thread(is_standalone, context.question, context.reader)
+    alone = await asyncio.to_thread(is_standalone, run.question, run.cache.retriever.reader)
     return await start_turn(update, {} if alone else state, runtime, _CALLS_RESERVED)
 
 
 async def read(state: SummaryState, runtime: Running) -> Result:
     """Find the pages and read them; use a page's stored summary if there is one."""
-    context = runtime.context
-    if context.reader and (
-        missing := await asyncio.to_thread(
-            missing_page, question_of(state), context.question, context.reader, context.search
-        )
+    run = runtime.context
+    reader = run.cache.retriever.reader
+    if reader and (
+        missing := await asyncio.to_thread(missing_page, question_of(state), run.question, reader, run.cache.search)
     ):
         return end_update("not_in_pages", missing), step_note("no_such_page")
-    content, stored, notice = await asyncio.to_thread(_gather, question_of(state), context)
+    content, stored, notice = await asyncio.to_thread(_gather, question_of(state), run)
     if stored:
         end = _stored_end(content, stored)
         runtime.stream_writer({"token": end["text"], **end})
@@ -152,7 +125,7 @@ async def read(state: SummaryState, runtime: Running) -> Result:
     if not any(part["quotes"] for part in content.parts):
         outcome = "answered" if notice else "not_in_pages"
         return {"outcome": outcome, "notice": record(notice or Notice("summary_nothing"))}, step_note("nothing_found")
-    batches = _batches(content.passages, context) if context.model else []
+    batches = _batches(content.passages, run) if run.chat else []
     if batches and batches[-1][-1] < len(content.passages):
         read_size = sum(len(passage.text) for passage in content.passages[: batches[-1][-1]])
         notice = Notice("summary_part", {"percent": 100 * read_size // sum(len(one.text) for one in content.passages)})
@@ -168,21 +141,21 @@ async def read(state: SummaryState, runtime: Running) -> Result:
     return update, step_note("summary_read", passages=len(content.passages), of=content.total_pages)
 
 
-def _gather(text: str, context: SummaryContext) -> tuple[SummaryContent, Mapping[str, Any] | None, Notice | None]:
+def _gather(text: str, run: Run) -> tuple[SummaryContent, Mapping[str, Any] | None, Notice | None]:
     """Return the gathered passages, a stored summary of them, and a notice about the coverage."""
-    reader, question = context.reader, context.question
+    reader, question = run.cache.retriever.reader, run.question
     if reader is None:
         return SummaryContent(), None, None
-    pages, language = select_pages(text, question, reader, context.recent_pages), question_language(text)
+    pages, language = select_pages(text, question, reader, run.recent_pages), question_language(text)
     if question.options.route == ROUTE:
         content = gather_changes(pages, question, reader, language)
         partial = content.notice if content.pages < content.total_pages else None
         return content, None, partial or changes_notice(content.total_pages, question)
-    content = gather(pages, reader, whole=context.model is not None)
+    content = gather(pages, reader, whole=run.chat is not None)
     whole = content.page is not None and is_only_name(text, content.page)
     return (
         content,
-        reader.find_summary(content.page, language, context.writer) if content.page and whole else None,
+        reader.find_summary(content.page, language, run.reasoner.name) if content.page and whole else None,
         content.notice,
     )
 
@@ -200,9 +173,9 @@ def _stored_end(content: SummaryContent, stored: Mapping[str, Any]) -> dict[str,
     return {**fields, "passages": passages, "outcome": "caveat" if coverage else "answered", "notice": record(notice)}
 
 
-def _batches(passages: Sequence[Passage], context: SummaryContext) -> list[list[int]]:
+def _batches(passages: Sequence[Passage], run: Run) -> list[list[int]]:
     """Return the passage numbers of each request: as many as fit, in as many requests as the budget allows."""
-    room = max(1_000, context.options.context_tokens - _OVERHEAD_TOKENS)
+    room = max(1_000, run.options.context_tokens - _OVERHEAD_TOKENS)
     batches: list[list[int]] = [[]]
     remaining = room
     for number, passage in enumerate(passages, 1):
@@ -212,18 +185,18 @@ def _batches(passages: Sequence[Passage], context: SummaryContext) -> list[list[
             remaining = room
         batches[-1].append(number)
         remaining -= size
-    return batches[: max(1, context.budget.remaining - _CALLS_RESERVED)]
+    return batches[: max(1, run.budget.remaining - _CALLS_RESERVED)]
 
 
 async def note(state: NoteInput, runtime: Running) -> Result:
     """Have the model summarise some passages in notes; if it fails, their parts are quoted later."""
-    context, passages = runtime.context, [passage_of(passage) for passage in state["passages"]]
-    assert context.model is not None, "only a model takes notes"
+    run, passages = runtime.context, [passage_of(passage) for passage in state["passages"]]
+    assert run.chat is not None, "only a model takes notes"
     numbered = list(zip(state["numbers"], passages, strict=True))
     try:
-        with context.budget.share(1):
-            lines = await context.model.ask_lines(
-                requests.section_notes(context.model.texts, state["question"], numbered)
+        with run.budget.share(1):
+            lines = await run.chat.ask_lines(
+                requests.notes(run.chat.texts, "section_notes", state["question"], numbered)
             )
     except ModelError as error:
         return {}, step_note("failed", reason=error.code)
@@ -232,23 +205,24 @@ async def note(state: NoteInput, runtime: Running) -> Result:
 
 async def write(state: SummaryState, runtime: Running) -> Result:
     """Have the model write, from its notes if the passages exceed its context; quote without a model or if it fails."""
-    context, passages = runtime.context, _passages(state)
+    run, passages = runtime.context, _passages(state)
     quoted = _quote(state["parts"])
-    text, problem = await write_or_quote(_by_model(state, passages, context), _stream(quoted), runtime)
+    text, problem = await write_or_quote(_by_model(state, passages, run), _stream(quoted), runtime)
     composed = "quoted" if problem and text == quoted else ""
     notice = record(problem) if problem else None
     runtime.stream_writer({"composed": composed})
     return {"text": text, "composed": composed, "notice": notice}, step_note("summary_written", passages=len(passages))
 
 
-def _by_model(state: SummaryState, passages: Sequence[Passage], context: SummaryContext) -> AsyncIterator[str] | None:
-    if context.model is None:
+def _by_model(state: SummaryState, passages: Sequence[Passage], run: Run) -> AsyncIterator[str] | None:
+    if run.chat is None:
         return None
     numbered = list(enumerate(passages, 1))
     notes = parse_notes(numbered, state["notes"])
-    context_passages = fit(notes or numbered, context.options.context_tokens - _OVERHEAD_TOKENS)
-    prompt = requests.summary(context.model.texts, question_of(state), _headings(state["parts"]), context_passages)
-    return context.model.stream(prompt)
+    context_passages = fit(notes or numbered, run.options.context_tokens - _OVERHEAD_TOKENS)
+    headings = _headings(state["parts"])
+    prompt = requests.by_headings(run.chat.texts, "summary", question_of(state), headings, context_passages)
+    return run.chat.stream(prompt)
 
 
 def _headings(parts: Sequence[PartRecord]) -> list[str]:
@@ -278,18 +252,18 @@ def _quote(parts: Sequence[PartRecord]) -> str:
 
 async def verify(state: SummaryState, runtime: Running) -> Result:
     """Remove unsupported sentences, quote parts that are then no longer cited, and store the summary of a page."""
-    context, passages = runtime.context, _passages(state)
-    by_model = context.model is not None and state["composed"] != "quoted"
-    verifiers = [_CachingVerifier(verifier) for verifier in context.verifiers] if by_model else []
-    check, struck = await _remove_unsupported(state["text"], passages, verifiers, state, context)
+    run, passages = runtime.context, _passages(state)
+    by_model = run.chat is not None and state["composed"] != "quoted"
+    verifiers = [_CachingVerifier(verifier) for verifier in run.verifiers] if by_model else []
+    check, struck = await _remove_unsupported(state["text"], passages, verifiers, state, run)
     missing = [part for part in state["parts"] if part["quotes"] and not _cites(check, part, passages)]
     if by_model and missing:
         text = "\n\n".join([check.text, _quote(missing)])
-        check, _ = await _remove_unsupported(text, passages, verifiers, state, context)
+        check, _ = await _remove_unsupported(text, passages, verifiers, state, run)
     update = {**_result(check, passages), **_end_state(state, check, struck)}
     if update["text"]:
         update["messages"] = [AIMessage(update["text"])]
-        await asyncio.to_thread(_store, state, update, context)
+        await asyncio.to_thread(_store, state, update, run)
     return update, step_note("verified", statements=len(update["statements"]), struck=struck)
 
 
@@ -318,12 +292,12 @@ class _CachingVerifier:
 
 
 async def _remove_unsupported(
-    text: str, passages: Sequence[Passage], verifiers: Sequence[Verifier], state: SummaryState, context: SummaryContext
+    text: str, passages: Sequence[Passage], verifiers: Sequence[Verifier], state: SummaryState, run: Run
 ) -> tuple[Check, int]:
     """Return the check of the text without unsupported sentences, and how many were removed."""
     struck = 0
     while True:
-        check = await check_with(text, passages, verifiers, question_of(state), context.options.context_tokens)
+        check = await check_with(text, passages, verifiers, question_of(state), run.options.context_tokens)
         doubtful = _find_unsupported(check)
         if not doubtful:
             return check, struck
@@ -370,11 +344,12 @@ def _end_state(state: SummaryState, check: Check, struck: int) -> dict[str, Any]
     return {"outcome": "caveat" if problem or is_partial else "answered", "notice": problem or coverage or removed}
 
 
-def _store(state: SummaryState, result: Mapping[str, Any], context: SummaryContext) -> None:
+def _store(state: SummaryState, result: Mapping[str, Any], run: Run) -> None:
     """Store the summary of a page, unless its text has changed since, or rules replaced the model."""
-    if not (state["page"] and context.reader) or state["notice"]:
+    reader = run.cache.retriever.reader
+    if not (state["page"] and reader) or state["notice"]:
         return
-    page = context.reader.read(state["page"])
+    page = reader.read(state["page"])
     cited = result["citations"]
     if page is None or any(page.text[one["start"] : one["end"]] != one["quote"] for one in cited):
         return
@@ -382,7 +357,7 @@ def _store(state: SummaryState, result: Mapping[str, Any], context: SummaryConte
     passages = [{**passage, "text": ""} for passage in result["passages"]]
     language = question_language(question_of(state))
     summary |= {"told": state["told"], "composed": state["composed"], "passages": passages}
-    context.reader.save_summary(page, language, context.writer, summary)
+    reader.save_summary(page, language, run.reasoner.name, summary)
 
 
 async def rescue(run: Run) -> Mapping[str, Any]:
@@ -406,23 +381,15 @@ def _passages(state: SummaryState) -> list[Passage]:
 @cache
 def graph_of(saver: Any) -> Any:
     """Build enter → read → (notes in parallel, for several requests) → write → verify; `saver` stores checkpoints."""
-    builder = StateGraph(SummaryState, context_schema=SummaryContext)
-    builder.add_node("enter", trace_step("enter", enter))
-    builder.add_node("read", trace_step("read", read))
-    builder.add_node("note", trace_step("note", note))
-    builder.add_node("write", trace_step("write", write))
-    builder.add_node("verify", trace_step("verify", verify))
+    builder = StateGraph(SummaryState, context_schema=Run)
+    add_steps(builder, enter, read, note, write, verify)
     builder.add_edge(START, "enter")
-    builder.add_conditional_edges("enter", _after_enter, ["read", END])
+    builder.add_conditional_edges("enter", unless_ended("read"), ["read", END])
     builder.add_conditional_edges("read", _after_read, ["note", "write", END])
     builder.add_edge("note", "write")
     builder.add_edge("write", "verify")
     builder.add_edge("verify", END)
     return builder.compile(checkpointer=saver)
-
-
-def _after_enter(state: SummaryState) -> Literal["read", "__end__"]:
-    return "__end__" if state["outcome"] else "read"
 
 
 def _after_read(state: SummaryState) -> list[Send] | Literal["write", "__end__"]:
@@ -437,19 +404,4 @@ def _after_read(state: SummaryState) -> list[Send] | Literal["write", "__end__"]
 
 
 async def prepare(run: Run) -> PreparedGraph:
-    return await prepare_graph(run, graph_of, _context)
-
-
-def _context(run: Run) -> SummaryContext:
-    reasoner = run.reasoner
-    return SummaryContext(
-        reader=run.cache.retriever.reader,
-        question=run.question,
-        budget=run.budget,
-        writer=reasoner.name,
-        search=run.cache.search,
-        recent_pages=run.recent_pages,
-        model=reasoner if isinstance(reasoner, ChatReasoner) else None,
-        condenser=run.condenser,
-        verifiers=run.verifiers,
-    )
+    return await prepare_graph(run, graph_of)

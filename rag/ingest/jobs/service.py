@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from typing import Any
 
 from rag.errors import StoreError
-from rag.ingest.discovery import SiteKind, SitePlan
-from rag.ingest.jobs.steps import OpenIngestor, OpenSites, StepsFactory, make_cancellation, make_skip, new_items
-from rag.ingest.jobs.worker import RENEW_SECONDS, JobSpeed, Worker
+from rag.ingest.discovery import MAX_DEPTH, MAX_PAGES, SiteKind, SitePlan
+from rag.ingest.jobs.steps import OpenIngestor, OpenWalk, make_cancellation, make_result, new_items, open_steps
+from rag.ingest.jobs.worker import RENEW_SECONDS, Worker
 from rag.ingest.pipeline import result
 from rag.ingest.sources import BOUNDS, Limits, RecordBounds, Source
 from rag.process import Process
@@ -23,7 +24,6 @@ from rag.store.sql.job_table import Discovery, Job, JobItem, JobKind, NewItem
 from rag.store.sql.table import ALL
 from rag.text import to_plain_line
 from rag.types import Decision, IngestResult, Notice
-from rag.web.urls import MAX_DEPTH, MAX_PAGES
 
 _ALWAYS_ALLOWED: frozenset[Decision] = frozenset(["retry", "skip"])
 
@@ -39,7 +39,7 @@ class Jobs:
         self,
         database: Database,
         open_ingestor: OpenIngestor,
-        open_sites: OpenSites | None = None,
+        open_walk: OpenWalk,
         *,
         limits: Limits | None = None,
         bounds: RecordBounds = BOUNDS,
@@ -48,16 +48,16 @@ class Jobs:
     ) -> None:
         """`open_ingestor` returns the ingestor of a library by name; it may take long and raise RagError.
 
-        `open_sites` returns the site walker; without it, site jobs fail. `bounds` apply to JSONL files. An `owner`
-        with `per_owner` unfinished jobs gets StoreError("too_many_jobs") for another one.
+        `open_walk` returns the walk for a site's plan and the pages that its job already has. `bounds` apply to JSONL
+        files. An `owner` with `per_owner` unfinished jobs gets StoreError("too_many_jobs") for another one.
         """
         self._owner: str | None = None
         self._database = database
         self._jobs = database.jobs
         self._items = database.items
         self._per_owner = per_owner
-        self._speed = JobSpeed(clock)
-        self._worker = Worker(database, StepsFactory(database, open_ingestor, open_sites, bounds), self._speed, limits)
+        steps = partial(open_steps, database, open_ingestor, open_walk, bounds)
+        self._worker = Worker(database, steps, clock, limits)
 
     def of(self, owner: str | None) -> Jobs:
         """Return the service for one user, who sees their own jobs and those without an owner."""
@@ -94,16 +94,16 @@ class Jobs:
         Of sources with the same URL, only the first is imported. Stored pages are refetched only with `force`.
         """
         name = title or (sources[0].name if sources else "")
-        settings = {"force": force, **({"chunker": chunker} if chunker else {}), **options}
-        return self._create(library, owner, list(new_items(sources)), title=name, options=settings)
+        return self._create(
+            library, owner, list(new_items(sources)), title=name, force=force, chunker=chunker, **options
+        )
 
     def submit_files(
         self, files: Sequence[tuple[str, bytes]], *, library: str, owner: str = "", chunker: str = "", **options: Any
     ) -> str:
         """Queue a job for files (name, content), which the worker opens later; return its id."""
-        settings = {"force": False, **({"chunker": chunker} if chunker else {}), **options}
-        name = files[0][0] if files else ""
-        return self._create(library, owner, [], title=name, options=settings, files=files)
+        title = files[0][0] if files else ""
+        return self._create(library, owner, files=files, title=title, force=False, chunker=chunker, **options)
 
     def submit_site(
         self,
@@ -122,9 +122,8 @@ class Jobs:
 
         `prefix` is the path that all pages of a site must start with, by default the folder of `start`.
         """
-        plan = SitePlan(start, kind, prefix, max_depth, max_pages)
-        options = {"plan": asdict(plan), "force": force, **({"chunker": chunker} if chunker else {})}
-        return self._create(library, owner, [], kind=kind, title=start, options=options)
+        plan = asdict(SitePlan(start, kind, prefix, max_depth, max_pages))
+        return self._create(library, owner, kind=kind, title=start, plan=plan, force=force, chunker=chunker)
 
     def recheck(
         self,
@@ -137,8 +136,8 @@ class Jobs:
     ) -> str:
         """Queue a re-check of pages from the web: some of them, those of a site, or all of the library."""
         hashes = None if url_hashes is None else list(dict.fromkeys(url_hashes))
-        options = {"url_hashes": hashes, "site": site or ""}
-        return self._create(library, owner, [], kind="recheck", title=title or site or "", options=options)
+        title = title or site or ""
+        return self._create(library, owner, kind="recheck", title=title, url_hashes=hashes, site=site or "")
 
     # Actions on a job
 
@@ -154,11 +153,8 @@ class Jobs:
             if job.state == "running":
                 self.pause(job.id)
 
-    def resume(self, job_id: str | None = None) -> None:
-        """Resume a paused job; without `job_id`, resume the jobs that an earlier process left (`start`)."""
-        if job_id is None:
-            self.start()
-            return
+    def resume(self, job_id: str) -> None:
+        """Resume a paused job."""
         self._find_job(job_id)
         if self._jobs.set_state(job_id, "running", from_states=["paused"]):
             self._worker.wake()
@@ -210,7 +206,7 @@ class Jobs:
             raise StoreError("decision_unfit")
         with self._database.transaction():
             if decision == "skip":
-                self._items.replace(job_id, position, make_skip(item))
+                self._items.replace(job_id, position, make_result(item, "skipped", Notice("left_alone")))
                 return
             self._items.requeue(job_id, position, "" if decision == "retry" else decision)
             if self._jobs.set_state(job_id, "running", from_states=["running", "done", "cancelled"]):
@@ -240,8 +236,8 @@ class Jobs:
     def _view(self, job: Job) -> JobView:
         values = {column.name: getattr(job, column.name) for column in fields(job)}
         if job.state == "running":
-            values["rate"] = self._speed.rate(job.id)
-            values["seconds_left"] = self._speed.seconds_left(job.id, job.counts.get("", 0))
+            values["rate"] = rate = self._worker.rate(job.id)
+            values["seconds_left"] = 60.0 * job.counts.get("", 0) / rate if rate else None
         if job.state in ("running", "paused"):
             values["current"] = tuple(self._items.current_items(job.id))
         return JobView(**values, load=lambda: self._items.items(job.id))
@@ -250,24 +246,22 @@ class Jobs:
         self,
         library: str,
         owner: str,
-        items: Sequence[NewItem],
+        items: Sequence[NewItem] = (),
         *,
         kind: JobKind = "pages",
         title: str,
-        options: dict[str, Any],
         files: Sequence[tuple[str, bytes]] = (),
+        **options: Any,
     ) -> str:
         discovery: Discovery = "" if kind == "pages" and not files else "waiting"
-        values: dict[str, Any] = {
-            "kind": kind,
-            "title": to_plain_line(title),
-            "options": options,
-            "discovery": discovery,
-        }
+        if not options.get("chunker"):
+            options.pop("chunker", None)
         with self._database.transaction(lock_name=f"jobs of {owner}" if owner else ""):
             if owner and self._jobs.count_open(owner) >= self._per_owner:
                 raise StoreError("too_many_jobs", most=self._per_owner)
-            job_id = self._jobs.create(library, owner, items, **values)
+            job_id = self._jobs.create(
+                library, owner, items, kind=kind, title=to_plain_line(title), options=options, discovery=discovery
+            )
             self._database.files.add(job_id, files)
         self._worker.wake()
         return job_id

@@ -5,7 +5,6 @@ Files of the job are first unpacked into items, in batches.
 
 from __future__ import annotations
 
-import base64
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from rag.errors import IngestError, RagError, StoreError
-from rag.ingest.discovery import SitePlan, Sites, Walk
+from rag.ingest.discovery import SitePlan, Walk
 from rag.ingest.duplicates import StoreRequest
 from rag.ingest.pipeline import (
     UNANSWERED,
@@ -28,18 +27,18 @@ from rag.ingest.pipeline import (
     review_result,
     with_source_name,
 )
-from rag.ingest.sources import LoadedPage, RecordBounds, Source, sources_in, web_source
+from rag.ingest.sources import BOUNDS, LoadedPage, RecordBounds, Source, file_sources, web_source
 from rag.reading.parser import READING_VERSION
 from rag.store.sql.database import Database
-from rag.store.sql.job_table import ItemTable, Job, JobItem, NewItem
+from rag.store.sql.job_table import Job, JobItem, NewItem
 from rag.text import to_plain_line
-from rag.types import IngestResult, Notice, Page
+from rag.types import IngestResult, IngestStatus, Notice, Page
 from rag.web.guard import printable
 from rag.web.urls import FoundPage, split_url, url_hash
 
 log = logging.getLogger(__name__)
 OpenIngestor = Callable[[str], Ingestor]
-OpenSites = Callable[[], Sites]
+OpenWalk = Callable[[SitePlan, Iterable[FoundPage]], Walk]
 
 _BATCH_SIZE = 500
 _SEPARATE = frozenset(["data", "broken"])
@@ -52,27 +51,25 @@ class Steps:
         self,
         job: Job,
         ingestor: Ingestor,
-        items: ItemTable,
+        database: Database,
+        bounds: RecordBounds = BOUNDS,
         walk: Walk | None = None,
-        files: FileUnpacker | None = None,
     ) -> None:
-        """`walk` covers the site of a site job; `files` unpacks the files of the job."""
+        """`walk` covers the site of a site job."""
         self.job = job
         self._ingestor = ingestor
-        self._items = items
+        self._database = database
+        self._items = database.items
+        self._bounds = bounds
         self._walk = walk
-        self._files = files
         self._online = False
         self._unanswered: list[tuple[JobItem, LoadedPage]] = []
 
     def find(self, is_cancelled: Callable[[], bool] = lambda: False) -> int:
         """Add the job's first pages to it; return their number. Safe to repeat."""
-        if self._files is not None:
-            return self._files.run(is_cancelled)
-        if self._walk is None:
-            pages = [FoundPage(page.url) for page in self._pages_to_recheck()]
-        else:
-            pages = self._walk.begin(is_cancelled)
+        if self.job.kind == "pages":
+            return unpack_files(self.job.id, self._database, self._bounds, is_cancelled)
+        pages = self._walk.begin(is_cancelled) if self._walk else self._pages_to_recheck()
         self._items.append(self.job.id, map(_make_item, pages))
         return len(pages)
 
@@ -99,7 +96,7 @@ class Steps:
             return review_result(loaded, Notice("leads_away", {"target": printable(loaded.final_url)}))
         if self._walk is not None and loaded.links:
             # Before the page is stored, as a restart does not read stored pages again.
-            further = self._walk.expand(item.url, item.depth, loaded.links)
+            further = self._walk.expand(FoundPage(item.url, item.depth), loaded.links)
             self._items.append(self.job.id, (_make_item(page, item.position) for page in further))
         return self._ingestor.prepare(loaded, report, decision=item.decision)
 
@@ -183,60 +180,43 @@ class Steps:
     def _wants_links(self, item: JobItem) -> bool:
         return self._walk is not None and self._walk.can_follow(item.depth)
 
-    def _pages_to_recheck(self) -> list[Page]:
-        hashes = self.job.options.get("url_hashes")
-        site = str(self.job.options.get("site", ""))
+    def _pages_to_recheck(self) -> list[FoundPage]:
+        hashes, site = self.job.options.get("url_hashes"), str(self.job.options.get("site", ""))
         pages = [page for page in self._ingestor.library.pages() if page.source == "web"]
         if hashes is not None:
-            selection = frozenset(hashes)
-            return [page for page in pages if page.url_hash in selection]
-        return [page for page in pages if not site or site in (page.site, split_url(page.url).hostname)]
+            pages = [page for page in pages if page.url_hash in frozenset(hashes)]
+        elif site:
+            pages = [page for page in pages if site in (page.site, split_url(page.url).hostname)]
+        return [FoundPage(page.url) for page in pages]
 
 
-class StepsFactory:
-    """A factory of steps. `open_ingestor`, `open_sites` and `bounds` are as in `Jobs`."""
-
-    def __init__(
-        self, database: Database, open_ingestor: OpenIngestor, open_sites: OpenSites | None, bounds: RecordBounds
-    ) -> None:
-        self._database = database
-        self._open_ingestor = open_ingestor
-        self._open_sites = open_sites
-        self._bounds = bounds
-
-    def __call__(self, job: Job) -> Steps:
-        """Return the steps of a job. May take long; raises RagError."""
-        items, ingestor = self._database.items, self._open_ingestor(job.library)
-        chunker, size = str(job.options.get("chunker") or ""), float(job.options.get("chunk_size") or 0)
-        if chunker or size:
-            ingestor = ingestor.with_chunker(chunker, size)
-        if job.kind not in ("sitemap", "crawl", "feed"):
-            files = FileUnpacker(job.id, self._database, self._bounds) if job.kind == "pages" else None
-            return Steps(job, ingestor, items, files=files)
-        if self._open_sites is None:
-            raise IngestError("site_unavailable")
-        known = (FoundPage(item.url, item.depth) for item in items.items(job.id))
-        walk = self._open_sites().walk(SitePlan(**job.options["plan"]), known)
-        return Steps(job, ingestor, items, walk)
+def open_steps(
+    database: Database, open_ingestor: OpenIngestor, open_walk: OpenWalk, bounds: RecordBounds, job: Job
+) -> Steps:
+    """Return the steps of a job; the arguments are those of `Jobs`. May take long; raises RagError."""
+    ingestor = open_ingestor(job.library)
+    chunker, size = str(job.options.get("chunker") or ""), float(job.options.get("chunk_size") or 0)
+    if chunker or size:
+        ingestor = ingestor.with_chunker(chunker, size)
+    walk = None
+    if job.kind in ("sitemap", "crawl", "feed"):
+        known = (FoundPage(item.url, item.depth) for item in database.items.items(job.id))
+        walk = open_walk(SitePlan(**job.options["plan"]), known)
+    return Steps(job, ingestor, database, bounds, walk)
 
 
 def _make_item(page: FoundPage, parent: int | None = None) -> NewItem:
     return new_item(web_source(page.url), url_hash(page.url), depth=page.depth, parent=parent)
 
 
+def make_result(item: JobItem, status: IngestStatus, notice: Notice) -> IngestResult:
+    """Return the result of an item for a reason that its page doesn't give."""
+    return result(_make_source(item), item.url_hash, status, notice)
+
+
 def make_cancellation(item: JobItem) -> IngestResult:
     """Return the result of an item whose job was cancelled."""
-    return result(_make_source(item), item.url_hash, "skipped", Notice("cancelled"))
-
-
-def make_failure(item: JobItem, notice: Notice) -> IngestResult:
-    """Return the result of an item that fails for a reason unrelated to it."""
-    return result(_make_source(item), item.url_hash, "failed", notice)
-
-
-def make_skip(item: JobItem) -> IngestResult:
-    """Return the result of an item that the user skipped."""
-    return result(_make_source(item), item.url_hash, "skipped", Notice("left_alone"))
+    return make_result(item, "skipped", Notice("cancelled"))
 
 
 def _make_source(item: JobItem) -> Source:
@@ -252,29 +232,22 @@ def _find_earlier_result(item: JobItem, source: Source, known: Page) -> IngestRe
     return result(source, known.url_hash, "added" if is_new else "updated", notice, chunks=known.chunks)
 
 
-class FileUnpacker:
-    """An unpacker of a job's files into items. `run` resumes after an interruption, by the number of existing items."""
+def unpack_files(job_id: str, database: Database, bounds: RecordBounds, is_cancelled: Callable[[], bool]) -> int:
+    """Add an item for each source in the job's files, then delete the files; return how many were added.
 
-    def __init__(self, job_id: str, database: Database, bounds: RecordBounds) -> None:
-        self._job_id = job_id
-        self._items = database.items
-        self._files = database.files
-        self._bounds = bounds
-
-    def run(self, is_cancelled: Callable[[], bool]) -> int:
-        """Add an item for each source in the job's files, then delete the files; return how many were added."""
-        count = 0
-        items = islice(new_items(self._sources()), self._items.count(self._job_id), None)
-        while batch := list(islice(items, _BATCH_SIZE)):
-            if is_cancelled() or not self._items.append(self._job_id, batch):  # the job was cancelled or deleted
-                return count
-            count += len(batch)
-        self._files.clear(self._job_id)
-        return count
-
-    def _sources(self) -> Iterator[Source]:
-        for name, data in self._files.files(self._job_id):
-            yield from sources_in(name, data, bounds=self._bounds)
+    Resumes after an interruption, by the number of existing items.
+    """
+    sources = (
+        source for name, data in database.files.files(job_id) for source in file_sources(name, data, bounds=bounds)
+    )
+    items = islice(new_items(sources), database.items.count(job_id), None)
+    count = 0
+    while batch := list(islice(items, _BATCH_SIZE)):
+        if is_cancelled() or not database.items.append(job_id, batch):  # the job was cancelled or deleted
+            return count
+        count += len(batch)
+    database.files.clear(job_id)
+    return count
 
 
 def new_items(sources: Iterable[Source]) -> Iterator[NewItem]:
@@ -295,9 +268,7 @@ def to_payload(source: Source) -> dict[str, Any]:
 
 def from_payload(payload: Mapping[str, Any], data: bytes | None) -> Source:
     values = {name: value for name, value in payload.items() if name != "reading"}
-    broken, inline = values.pop("broken", None), values.pop("data", None)
-    if inline is not None:  # as stored by the first version
-        data = base64.b64decode(inline)
+    broken = values.pop("broken", None)
     error = IngestError(broken["code"], **broken["params"]) if broken else None
     return Source(**values, data=data, broken=error)
 

@@ -16,7 +16,7 @@ from functools import partial
 
 from rag.errors import LibraryMovedError, RagError, StoreError, StoreUnavailableError
 from rag.ingest.duplicates import MAX_GROUP
-from rag.ingest.jobs.steps import Steps, make_cancellation, make_failure
+from rag.ingest.jobs.steps import Steps, make_cancellation, make_result
 from rag.ingest.sources import Limits, LoadedPage, ReadAhead, ReadResult, delay_before
 from rag.process import Process
 from rag.store.sql.database import Database
@@ -42,9 +42,10 @@ class JobRun:
     `token` is that of the lease on the job. `turn` grows with each item that is begun.
     """
 
-    def __init__(self, job_id: str, token: int, steps: Steps, items: ItemTable) -> None:
+    def __init__(self, job_id: str, token: int, steps: Steps, items: ItemTable, speed: JobSpeed) -> None:
         self.job_id = job_id
         self.token = token
+        self.speed = speed
         self.turn = 0
         self.owner = steps.job.owner
         self.steps = steps
@@ -181,46 +182,27 @@ def host_of(item: JobItem) -> str:
 
 
 class JobSpeed:
-    """The speed of jobs, by the items finished in the last WINDOW seconds. Safe to share between threads."""
+    """The speed of a job, by the items finished in the last WINDOW seconds. Safe to share between threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._began: dict[str, float] = {}
-        self._ends: dict[str, deque[float]] = {}
+        self._began = clock()
+        self._ends: deque[float] = deque()
 
-    def begin(self, job_id: str) -> None:
-        """Record that work on the job begins or resumes."""
-        with self._lock:
-            self._began[job_id] = self._clock()
-            self._ends[job_id] = deque()
-
-    def count_item(self, job_id: str) -> None:
+    def count_item(self) -> None:
         """Record that one more item of the job is done."""
         with self._lock:
-            self._ends.setdefault(job_id, deque()).append(self._clock())
+            self._ends.append(self._clock())
 
-    def forget(self, job_id: str) -> None:
-        with self._lock:
-            self._began.pop(job_id, None)
-            self._ends.pop(job_id, None)
-
-    def rate(self, job_id: str) -> float | None:
+    def rate(self) -> float | None:
         """Return the recent number of items per minute; None while too few are done."""
         with self._lock:
-            began, ends = self._began.get(job_id), self._ends.get(job_id)
-            if began is None or not ends:
-                return None
             moment = self._clock()
-            while ends and ends[0] < moment - WINDOW:
-                ends.popleft()
-            seconds = min(WINDOW, moment - began)
-            return 60.0 * len(ends) / seconds if len(ends) >= _MIN_ITEMS and seconds > 0 else None
-
-    def seconds_left(self, job_id: str, waiting: int) -> float | None:
-        """Return how many seconds `waiting` items will take at this rate; None while unknown."""
-        rate = self.rate(job_id)
-        return None if not rate else 60.0 * waiting / rate
+            while self._ends and self._ends[0] < moment - WINDOW:
+                self._ends.popleft()
+            seconds = min(WINDOW, moment - self._began)
+            return 60.0 * len(self._ends) / seconds if len(self._ends) >= _MIN_ITEMS and seconds > 0 else None
 
 
 log = logging.getLogger(__name__)
@@ -239,14 +221,18 @@ class Worker:
     """
 
     def __init__(
-        self, database: Database, open_steps: Callable[[Job], Steps], speed: JobSpeed, limits: Limits | None = None
+        self,
+        database: Database,
+        open_steps: Callable[[Job], Steps],
+        clock: Callable[[], float] = time.monotonic,
+        limits: Limits | None = None,
     ) -> None:
-        """`open_steps` may take long and raise RagError."""
+        """`open_steps` may take long and raise RagError. `clock` measures the speed of jobs."""
         self._database = database
         self._jobs = database.jobs
         self._items = database.items
         self._open_steps = open_steps
-        self._speed = speed
+        self._clock = clock
         self._ahead: ReadAhead[Outcome] = ReadAhead(limits, _size_of)
         self._process = Process()
         self._runs: dict[str, JobRun] = {}
@@ -282,6 +268,11 @@ class Worker:
             self._lease_thread.join(_CLOSING_SECONDS)
             with suppress(StoreError):
                 self._jobs.release(self._process.name)
+
+    def rate(self, job_id: str) -> float | None:
+        """Return the recent number of the job's items per minute; None while unknown."""
+        run = self._runs.get(job_id)
+        return run.speed.rate() if run else None
 
     @contextmanager
     def block_storing(self, job_id: str) -> Iterator[set[int]]:
@@ -332,13 +323,11 @@ class Worker:
             self._retire(job_id, running.get(job_id) == run.token)
         now = time.monotonic()
         self._begin(running, now)
-        result = self._ahead.take(self._seconds_to_retry(now))
-        if result is not None and not self._closed.is_set():
-            by_job: dict[str, list[ReadResult[Outcome]]] = {}
-            for item in (result, *self._ahead.take_ready(MAX_GROUP - 1)):
-                by_job.setdefault(item.group, []).append(item)
-            for job_id, results in by_job.items():
-                self._finish(job_id, results)
+        by_job: dict[str, list[ReadResult[Outcome]]] = {}
+        for item in self._ahead.take(MAX_GROUP, self._seconds_to_retry(now)):
+            by_job.setdefault(item.group, []).append(item)
+        for job_id, results in by_job.items() if not self._closed.is_set() else ():
+            self._finish(job_id, results)
 
     # Beginning and end of jobs
 
@@ -357,8 +346,7 @@ class Worker:
             log.exception("import %s could not start", job_id)
             self._fail(job_id, token, Notice("unexpected"))
         else:
-            self._runs[job_id] = JobRun(job_id, token, steps, self._items)
-            self._speed.begin(job_id)
+            self._runs[job_id] = JobRun(job_id, token, steps, self._items, JobSpeed(self._clock))
 
     def _fail(self, job_id: str, token: int, notice: Notice) -> None:
         """End a job that cannot begin: each item fails for the same reason."""
@@ -367,7 +355,7 @@ class Worker:
                 job_id, "done", notice, from_states=["running"]
             ):
                 return
-            self._items.finish_open(job_id, partial(make_failure, notice=notice))
+            self._items.finish_open(job_id, lambda item: make_result(item, "failed", notice))
             job = self._jobs.job(job_id)
             if job is not None and job.discovery == "waiting":
                 self._jobs.set_discovery(job_id, "failed", notice)
@@ -387,7 +375,6 @@ class Worker:
                 run.release(position)
         if not run.active:
             del self._runs[job_id]
-            self._speed.forget(job_id)
             self._jobs.release(self._process.name, job_id)
 
     def _start_over(self) -> None:
@@ -454,7 +441,7 @@ class Worker:
                 for position, row in rows.items() if is_ours else ():
                     self._items.finish(job_id, position, row)
             for position in rows:
-                self._speed.count_item(job_id)
+                run.speed.count_item()
                 run.release(position)
         finally:
             self._storing = "", set()
@@ -517,7 +504,7 @@ class Worker:
         """Return the result of an item that failed for good."""
         if not isinstance(error, RagError):  # an internal error costs one page, not the job
             log.error("Could not import %s", item.source[:200], exc_info=error)
-            return make_failure(item, Notice("unexpected"))
+            return make_result(item, "failed", Notice("unexpected"))
         log.info("%s: %s", item.source[:200], error, exc_info=error.__cause__)
         if isinstance(error, StoreError):
             self._note_store_fault(run, error)
@@ -548,7 +535,9 @@ class Worker:
             with self._database.transaction(lock_name=run.job_id):
                 if self._jobs.renew_lease(run.job_id, run.token):
                     others = {item.position for item in self._items.open_items(run.job_id) if host_of(item) != host}
-                    self._items.finish_open(run.job_id, partial(make_failure, notice=notice), others | run.active)
+                    self._items.finish_open(
+                        run.job_id, lambda item: make_result(item, "failed", notice), others | run.active
+                    )
             run.clear_window()
         if run.is_offline():
             self._pause(run, Notice("timeouts_stopped_job", {"count": OFFLINE_AFTER}))

@@ -17,41 +17,22 @@ from rag.reading.documents.table import read_table, read_xlsx
 from rag.reading.extract import extract
 from rag.reading.layout.document import RecognizedPages
 from rag.reading.parser import ExtractedDocument
-from rag.web.media import (
-    CSV,
-    DOCX,
-    EML,
-    EPUB,
-    IPYNB,
-    MSG,
-    ODP,
-    ODS,
-    ODT,
-    PDF,
-    PICTURE,
-    PPTX,
-    RTF,
-    SRT,
-    TSV,
-    VTT,
-    XLS,
-    XLSX,
-)
+from rag.web import media
 
 _READERS: dict[str, Callable[[bytes, str], ExtractedDocument]] = {
-    DOCX: read_docx,
-    PPTX: read_pptx,
-    XLSX: read_xlsx,
-    ODT: read_odt,
-    EPUB: read_epub,
-    IPYNB: read_notebook,
-    **{kind: partial(read_office, kind=kind) for kind in (XLS, ODS, ODP, RTF, MSG)},
+    media.DOCX: read_docx,
+    media.PPTX: read_pptx,
+    media.XLSX: read_xlsx,
+    media.ODT: read_odt,
+    media.EPUB: read_epub,
+    media.IPYNB: read_notebook,
+    **{kind: partial(read_office, kind=kind) for kind in (media.XLS, media.ODS, media.ODP, media.RTF, media.MSG)},
 }
 _TEXTS: dict[str, Callable[[bytes, str | None, str], ExtractedDocument]] = {
-    CSV: read_table,
-    TSV: read_table,
-    VTT: read_captions,
-    SRT: read_captions,
+    media.CSV: read_table,
+    media.TSV: read_table,
+    media.VTT: read_captions,
+    media.SRT: read_captions,
 }
 
 
@@ -63,13 +44,13 @@ def read_document(
     `recognized` has the pages that text recognition has read so far, or is None without it. Raises IngestError for an
     unreadable document.
     """
-    if content_type == PDF:
+    if content_type == media.PDF:
         return read_pdf(body, url, recognized)
-    if content_type == PICTURE:
+    if content_type == media.PICTURE:
         return read_picture(url, recognized)
     if content_type in _READERS:
         return _READERS[content_type](body, url)
-    if content_type == EML:
+    if content_type == media.EML:
         return read_mail(body, url, read_document)
     if content_type in _TEXTS:
         return _TEXTS[content_type](body, charset, url)

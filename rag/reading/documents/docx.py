@@ -12,9 +12,7 @@ from collections.abc import Iterable, Iterator
 from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
-from rag.errors import IngestError
 from rag.reading.documents.office import (
-    PACKAGE_ERRORS,
     Block,
     Walker,
     get_attr,
@@ -23,6 +21,7 @@ from rag.reading.documents.office import (
     normalize_package,
     parse_xml,
     read_meta,
+    report_broken,
     to_int,
 )
 from rag.reading.extract import html_to_markdown
@@ -30,7 +29,6 @@ from rag.reading.extraction.metadata import build_extracted
 from rag.reading.extraction.render import to_roman
 from rag.reading.parser import ExtractedDocument
 from rag.text import lazy_regex
-from rag.web.guard import printable
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -136,13 +134,11 @@ def read_docx(body: bytes, url: str) -> ExtractedDocument:
     import docx
     from docx.exceptions import PythonDocxError
 
-    try:
+    with report_broken(url, "docx_broken", PythonDocxError):
         file = normalize_package(body, url)
         walker = _Body(docx.Document(file))
         text = html_to_markdown("".join(walker.write_blocks(walker.body)))
         about = read_meta(zipfile.ZipFile(file))
-    except (PythonDocxError, *PACKAGE_ERRORS) as error:
-        raise IngestError("docx_broken", url=printable(url)) from error
     return build_extracted(text, url, own_title=walker.own_title, **about)
 
 

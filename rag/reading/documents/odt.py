@@ -8,7 +8,7 @@ from typing import Any
 from zipfile import ZipFile
 
 from rag.errors import IngestError
-from rag.reading.documents.office import PACKAGE_ERRORS, get_attr, get_tag, open_package, parse_xml, read_meta, to_int
+from rag.reading.documents.office import get_attr, get_tag, open_package, parse_xml, read_meta, report_broken, to_int
 from rag.reading.extract import html_to_markdown
 from rag.reading.extraction.metadata import build_extracted
 from rag.reading.parser import ExtractedDocument
@@ -28,13 +28,11 @@ def read_odt(body: bytes, url: str) -> ExtractedDocument:
 
     Raises IngestError: "office_broken", "office_too_large", "office_locked", "document_too_long", "document_no_text".
     """
-    try:
+    with report_broken(url):
         package = open_package(body, url)
         if b":encryption-data" in package.read("META-INF/manifest.xml"):
             raise IngestError("office_locked", url=printable(url))
         text, about = html_to_markdown("".join(_Writer(package).write_blocks())), read_meta(package, "meta.xml")
-    except PACKAGE_ERRORS as error:
-        raise IngestError("office_broken", url=printable(url)) from error
     return build_extracted(text, url, **about)
 
 

@@ -12,6 +12,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from html import escape
 from io import BytesIO
@@ -25,7 +26,7 @@ from rag.web.guard import printable
 
 MAX_UNPACKED = 40_000_000
 """Max. bytes of a package's XML parts, without pictures, which are not unpacked."""
-PACKAGE_ERRORS = (
+_PACKAGE_ERRORS = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, NotImplementedError, OSError, StopIteration, TypeError),
     *(RuntimeError, SyntaxError, ValueError, zipfile.BadZipFile, zlib.error),  # XML errors are SyntaxErrors
 )
@@ -49,10 +50,20 @@ _SIGNS = {"nary": "∫", "acc": "̂", "groupChr": "⏟", "bar": "¯"}
 _SUMS = "∑∏∐⋃⋂⋁⋀"
 
 
+@contextmanager
+def report_broken(url: str, code: str = "office_broken", *more: type[Exception]) -> Iterator[None]:
+    """Turn errors about an invalid package, and those of `more` types, into IngestError(`code`)."""
+    errors: tuple[type[Exception], ...] = (*_PACKAGE_ERRORS, *more)
+    try:
+        yield
+    except errors as error:
+        raise IngestError(code, url=printable(url)) from error
+
+
 def open_package(body: bytes, url: str, limit: int = MAX_UNPACKED) -> zipfile.ZipFile:
     """Open a package unless its declared unpacked size exceeds `limit`; zipfile reads no more than declared.
 
-    Raises IngestError("office_too_large"), and one of PACKAGE_ERRORS.
+    Raises IngestError("office_too_large"), and what `report_broken` handles.
     """
     package = zipfile.ZipFile(BytesIO(body))
     parts = package.infolist()

@@ -20,7 +20,7 @@ from zipfile import ZipFile
 
 from rag.errors import IngestError
 from rag.reading.charset import decode
-from rag.reading.documents.office import PACKAGE_ERRORS, open_package, parse_xml, read_meta
+from rag.reading.documents.office import open_package, parse_xml, read_meta, report_broken
 from rag.reading.extract import html_to_markdown
 from rag.reading.extraction.metadata import build_extracted, title_from_url
 from rag.reading.extraction.render import fence_code
@@ -47,15 +47,13 @@ def read_epub(body: bytes, url: str) -> ExtractedDocument:
 
     Raises IngestError: "office_broken", "office_too_large", "office_locked", "document_too_long", "document_no_text".
     """
-    try:
+    with report_broken(url):
         package = open_package(body, url)
         if _ENCRYPTION in package.namelist() and _ENCRYPTED_PART.search(package.read(_ENCRYPTION)):
             raise IngestError("office_locked", url=printable(url))
         place = next(parse_xml(package.read(_CONTAINER)).iter("{*}rootfile")).get("full-path")
         text = "\n\n".join(_read_chapters(package, parse_xml(package.read(place)), posixpath.dirname(place)))
         about = read_meta(package, place)
-    except PACKAGE_ERRORS as error:
-        raise IngestError("office_broken", url=printable(url)) from error
     return build_extracted(text, url, own_title=about["title"], author=about["author"], created=about["modified"])
 
 
@@ -181,10 +179,8 @@ def read_office(body: bytes, url: str, kind: str) -> ExtractedDocument:
     async def extract() -> Any:
         return (await xberg.extract(source, options)).results[0]
 
-    try:
+    with report_broken(url, "office_broken", xberg.XbergError):
         result = asyncio.run(extract())
-    except (IndexError, RuntimeError, xberg.XbergError) as error:
-        raise IngestError("office_broken", url=printable(url)) from error
     about = result.metadata
     return build_extracted(
         html_to_markdown(_SUBJECT.sub(r"<h1>\1</h1>", result.content)),
@@ -218,12 +214,10 @@ def read_mail(body: bytes, url: str, read: Reader, depth: int = 1) -> ExtractedD
 
     Raises IngestError: "office_broken", "document_too_long", "document_no_text".
     """
-    try:
+    with report_broken(url):
         mail = _parse(body)
         text = "\n\n".join(filter(None, _write_parts(mail, read, depth)))
         senders, date = getattr(mail["From"], "addresses", ()), getattr(mail["Date"], "datetime", None)
-    except PACKAGE_ERRORS as error:
-        raise IngestError("office_broken", url=printable(url)) from error
     author = next((sender.display_name for sender in senders), "")
     return build_extracted(text, url, own_title=_get_header(mail, "Subject"), author=author, created=str(date or ""))
 

@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -125,30 +124,28 @@ class PageText:
         if rotation:
             corners = [(box.left, box.bottom) for box in (first, last)] + [(b.right, b.top) for b in (first, last)]
             x, *_, end = sorted(rotate(*corner, rotation)[0] for corner in corners)
-        y = self._get_height(start, rotation)
+        y = self._get_origin(start, rotation)[1]
         if text[-1] in _HYPHENS:
             text = text[:-1] + "-"
         digits = len(text.rstrip(".,;:)]"))
         if (
             digits > 1
             and text[digits - 1].isdigit()
-            and self._get_height(start + digits - 1, rotation) > y + RAISED_SHARE * size
+            and self._get_origin(start + digits - 1, rotation)[1] > y + RAISED_SHARE * size
         ):
-            at = next(i for i in range(1, digits) if self._get_height(start + i, rotation) > y + RAISED_SHARE * size)
+            at = next(i for i in range(1, digits) if self._get_origin(start + i, rotation)[1] > y + RAISED_SHARE * size)
             text = append_raised(text[:at], text[at:digits]) + text[digits:]
         return Word(text, x, end, y, size, rotation, start)
 
-    def _get_height(self, at: int, rotation: int) -> float:
+    def _get_origin(self, at: int, rotation: int = 0) -> tuple[float, float]:
+        """Return the position of a character along and across text rotated by `rotation` degrees."""
         self._pdfium.FPDFText_GetCharOrigin(self._text, at, self._x, self._y)
-        return rotate(self._x.value, self._y.value, rotation)[1]
+        return rotate(self._x.value, self._y.value, rotation)
 
     def _order_letters(self, match: re.Match[str]) -> str:
         """Return alef and lam in order: pdfium reverses those of one glyph, as in لا."""
-        places = []
-        for at in (match.start(), match.start() + 1):
-            self._pdfium.FPDFText_GetCharOrigin(self._text, at, self._x, self._y)
-            places.append((self._x.value, self._y.value))
-        return match[0][::-1] if places[0] == places[1] else match[0]
+        is_one_glyph = self._get_origin(match.start()) == self._get_origin(match.start() + 1)
+        return match[0][::-1] if is_one_glyph else match[0]
 
 
 def _group_lines(words: Iterable[Word | None]) -> Iterator[list[Word]]:
@@ -308,15 +305,6 @@ _FILING_WORDS = lazy_regex(
 _FILER_NAME = lazy_regex(r"\(exact name of (?:the )?(?:registrant|issuer)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pages:
-    """Each page's lines, and the numbers of pages without any: images (`scans`) or wrong letters (`garbled`)."""
-
-    lines: list[list[Line]]
-    scans: list[int]
-    garbled: list[int]
-
-
 def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -> ExtractedDocument:
     """Extract a PDF file page by page.
 
@@ -327,17 +315,17 @@ def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -
     `recognized` is {} and pages are `unreadable_pages`.
     """
     with closing(_open(body, url)) as document:
-        pages = _read_pages(document, url)
+        pages, pictures, garbled = _read_pages(document, url)
         titles = frozenset(fold_heading(normalize_glyphs(entry.get_title())) for entry in document.get_toc())
         about = document.get_metadata_dict()
-    scans = add_scans(pages.lines, recognized or {})
-    if not any(map(has_letters, pages.lines)) and not (recognized == {} and (pages.scans or pages.garbled)):
-        if pages.garbled:
+    scans = add_scans(pages, recognized or {})
+    if not any(map(has_letters, pages)) and not (recognized == {} and (pictures or garbled)):
+        if garbled:
             raise IngestError("pdf_unmapped", url=printable(url))
-        raise IngestError("pdf_no_text", url=printable(url), pages=len(pages.lines))
-    layout = build_document(pages.lines, titles, scans.confidence)
+        raise IngestError("pdf_no_text", url=printable(url), pages=len(pages))
+    layout = build_document(pages, titles, scans.confidence)
     return ExtractedDocument(
-        _choose_title(about["Title"], pages.lines[0], layout.title_candidate) or title_from_url(url),
+        _choose_title(about["Title"], pages[0], layout.title_candidate) or title_from_url(url),
         layout.language,
         site_from_url(url),
         "",
@@ -346,9 +334,7 @@ def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -
         published=parse_day(about["CreationDate"]),
         modified=parse_day(about["ModDate"]),
         signals=scans.signals,
-        unreadable_pages=tuple(
-            sorted(number for number in (*pages.scans, *pages.garbled) if number not in scans.confidence)
-        ),
+        unreadable_pages=tuple(sorted({*pictures, *garbled} - scans.confidence.keys())),
     )
 
 
@@ -371,11 +357,12 @@ def _open(body: bytes, url: str) -> PdfDocument:
     return document
 
 
-def _read_pages(document: PdfDocument, url: str) -> _Pages:
+def _read_pages(document: PdfDocument, url: str) -> tuple[list[list[Line]], list[int], list[int]]:
+    """Return each page's lines, and the numbers of pages without any: pictures, and pages with wrong letters."""
     from pypdfium2 import PdfiumError
 
     pages: list[list[Line]] = []
-    scans: list[int] = []
+    pictures: list[int] = []
     garbled: list[int] = []
     size = broken = 0
     for number in range(1, len(document) + 1):
@@ -385,7 +372,7 @@ def _read_pages(document: PdfDocument, url: str) -> _Pages:
                 words = PageText(text, MAX_CHARACTERS)
                 lines = _read_lines(page, words)
                 if not has_letters(lines):
-                    scans += [number] if _is_picture(page) else []
+                    pictures += [number] if _is_picture(page) else []
                 elif words.unmapped_share() > _UNMAPPED_SHARE or find_mojibake("\n".join(line.text for line in lines)):
                     garbled.append(number)
                     lines = []
@@ -400,7 +387,7 @@ def _read_pages(document: PdfDocument, url: str) -> _Pages:
         logger.warning("pdf: %d of %d pages cannot be read", broken, len(pages))
     if broken == len(pages):
         raise IngestError("pdf_broken", url=printable(url))
-    return _Pages(pages, scans, garbled)
+    return pages, pictures, garbled
 
 
 def _read_lines(page: PdfPage, text: PageText) -> list[Line]:
@@ -456,14 +443,12 @@ def read_picture(url: str, recognized: RecognizedPages | None) -> ExtractedDocum
     if recognized and not scans.confidence:
         raise IngestError("picture_no_text", url=printable(url))
     layout = build_document(pages, confidence=scans.confidence)
-    unreadable_pages = () if scans.confidence else (1,)
-    title = layout.title_candidate or title_from_url(url)
     return ExtractedDocument(
-        title,
+        layout.title_candidate or title_from_url(url),
         layout.language,
         site_from_url(url),
         "",
         layout.text,
         signals=scans.signals,
-        unreadable_pages=unreadable_pages,
+        unreadable_pages=() if scans.confidence else (1,),
     )

@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from rag.errors import IngestError
 from rag.reading.documents.office import (
-    PACKAGE_ERRORS,
     Block,
     Walker,
     get_attr,
@@ -21,6 +19,7 @@ from rag.reading.documents.office import (
     normalize_package,
     parse_xml,
     read_meta,
+    report_broken,
     to_int,
     unwrap,
 )
@@ -28,7 +27,6 @@ from rag.reading.extract import html_to_markdown
 from rag.reading.extraction.metadata import build_extracted
 from rag.reading.parser import ExtractedDocument
 from rag.text import lazy_regex
-from rag.web.guard import printable
 
 _FOOTER_ROLES = frozenset(["dt", "ftr", "sldNum"])
 _FIGURE = lazy_regex(r"-?\d+\.\d+(?:E[-+]\d+)?")
@@ -43,13 +41,11 @@ def read_pptx(body: bytes, url: str) -> ExtractedDocument:
     import pptx
     from pptx.exc import PythonPptxError
 
-    try:
+    with report_broken(url, "office_broken", PythonPptxError):
         file = normalize_package(body, url)
         slides = enumerate(pptx.Presentation(file).slides, 1)
         text = html_to_markdown("".join(part for count, slide in slides for part in _Slide(slide).write(count)))
         about = read_meta(zipfile.ZipFile(file))
-    except (PythonPptxError, *PACKAGE_ERRORS) as error:
-        raise IngestError("office_broken", url=printable(url)) from error
     return build_extracted(text, url, own_title=text.partition("\n")[0].partition(" · ")[2], **about)
 
 

@@ -11,6 +11,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
+from functools import partial
 from html import escape
 from itertools import groupby, repeat, zip_longest
 from statistics import median
@@ -18,7 +19,7 @@ from typing import Any
 
 from rag.errors import IngestError
 from rag.reading.charset import decode
-from rag.reading.documents.office import PACKAGE_ERRORS, normalize_package, read_meta
+from rag.reading.documents.office import normalize_package, read_meta, report_broken
 from rag.reading.extract import html_to_markdown
 from rag.reading.extraction.metadata import build_extracted, title_from_url, too_long_error
 from rag.reading.extraction.render import format_row
@@ -94,34 +95,28 @@ def _continues_table(above: Row, below: Row) -> bool:
 def find_delimiter(source: str) -> str:
     """Return the character that splits the first lines into the most columns consistently; a comma if none does."""
     sample = "\n".join(source.split("\n", _SAMPLE_LINES)[:_SAMPLE_LINES])[:200_000]
-    best, best_score = ",", 0.0
-    for delimiter in _DELIMITERS:
-        try:
-            widths = [len(row) for row in csv.reader(io.StringIO(sample), delimiter=delimiter) if any(row)]
-        except csv.Error:
-            continue
-        usual = max(set(widths), key=widths.count, default=1)
-        agreement = widths.count(usual) / max(1, len(widths))
-        score = agreement * min(usual, 20) if usual > 1 else 0.0
-        if score > best_score:
-            best, best_score = delimiter, score
-    return best
+    return max(_DELIMITERS, key=partial(_score_delimiter, sample))
+
+
+def _score_delimiter(sample: str, delimiter: str) -> float:
+    try:
+        widths = [len(row) for row in csv.reader(io.StringIO(sample), delimiter=delimiter) if any(row)]
+    except csv.Error:
+        return 0.0
+    usual = max(set(widths), key=widths.count, default=1)
+    return widths.count(usual) / len(widths) * min(usual, 20) if usual > 1 else 0.0
 
 
 def _read_rows(source: str, url: str) -> list[Row]:
     """Parse the rows; each cell becomes one line."""
     before = csv.field_size_limit(_MAX_CELL)
     reader = csv.reader(io.StringIO(source, newline=""), delimiter=find_delimiter(source))
-    rows: list[Row] = []
     try:
-        for row in reader:
-            cells = [collapse_spaces(cell) for cell in row]
-            rows.append(cells)
+        return [[collapse_spaces(cell) for cell in row] for row in reader]
     except csv.Error as error:
         raise IngestError("table_broken", url=printable(url), line=reader.line_num, limit=_MAX_CELL) from error
     finally:
         csv.field_size_limit(before)
-    return rows
 
 
 def _split_header(rows: list[Row]) -> tuple[Row, list[Row]]:
@@ -191,14 +186,11 @@ def read_xlsx(body: bytes, url: str) -> ExtractedDocument:
 
     Raises IngestError: "office_broken", "office_too_large", "table_too_wide", "document_too_long", "document_no_text".
     """
-    try:
+    with report_broken(url), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about styles and extensions, irrelevant here
         file = normalize_package(body, url, _MAX_UNPACKED)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about styles and extensions, irrelevant here
-            text = "\n\n".join(_write_sheets(file, url))
+        text = "\n\n".join(_write_sheets(file, url))
         about = read_meta(zipfile.ZipFile(file))
-    except PACKAGE_ERRORS as error:
-        raise IngestError("office_broken", url=printable(url)) from error
     return build_extracted(text, url, **about)
 
 

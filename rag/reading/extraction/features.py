@@ -317,13 +317,13 @@ def _compile(start: float, trees: Sequence[Node]) -> Callable[[Sequence[float]],
         *(f"    total += {_to_expression(tree)}" for tree in trees),
     ]
     namespace: dict[str, Callable[[Sequence[float]], float]] = {}
-    exec("\n".join([*lines, "    return total"]), namespace)  # only numbers, see `_parse_node`
+    exec("\n".join([*lines, "    return total"]), namespace)  # only numbers, see `_to_expression`
     return namespace["score"]
 
 
 def _to_expression(node: Node) -> str:
     """Return a tree as a Python expression of `row`."""
-    if not isinstance(node, tuple):
+    if isinstance(node, int | float):
         return repr(float(node))
     column, threshold, low, high = node
     return f"({_to_expression(low)} if row[{int(column)}] <= {float(threshold)!r} else {_to_expression(high)})"
@@ -335,11 +335,4 @@ def load_forest() -> Forest:
     weights = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     if weights["names"] != list(FEATURE_NAMES):
         raise ValueError("weights.json was fitted to other features: run python -m benchmarks.extraction_fit")
-    return Forest(weights["start"], [_parse_node(tree) for tree in weights["trees"]])
-
-
-def _parse_node(data: float | list) -> Node:  # type: ignore[type-arg]
-    if not isinstance(data, list):
-        return float(data)
-    column, threshold, low, high = data
-    return (int(column), float(threshold), _parse_node(low), _parse_node(high))
+    return Forest(weights["start"], weights["trees"])

@@ -33,8 +33,10 @@ _OPEN_END = lazy_regex(r"\\[A-Za-z]+$|[_^]\w$")
 
 def latex(node: Any, depth: int = 0) -> str:
     """Convert a MathML element to LaTeX, or to plain text if it is nested too deeply."""
-    if not isinstance(node.tag, str) or depth > _MAX_DEPTH:
-        return "" if not isinstance(node.tag, str) else _normalize(node.text_content())
+    if not isinstance(node.tag, str):
+        return ""
+    if depth > _MAX_DEPTH:
+        return _normalize(node.text_content())
     name = node.tag.rpartition(":")[2]
     if name in _TOKENS:
         return _TOKENS[name](_normalize(node.text_content()))
@@ -90,16 +92,15 @@ def _brace_base(text: str) -> str:
     return text if is_single or _LIMITS.fullmatch(text) else f"{{{text}}}"
 
 
-def _format_over(parts: Sequence[str]) -> str:
-    if accent := _ACCENTS.get(parts[1]):
-        return rf"\{accent}{{{parts[0]}}}"
-    return f"{parts[0]}^{_brace(parts[1])}" if _LIMITS.match(parts[0]) else rf"\overset{{{parts[1]}}}{{{parts[0]}}}"
+def _format_aside(base: str, aside: str, sign: str, command: str) -> str:
+    """Return a base with something over or under it: an accent, a limit after `sign`, or else by `command`."""
+    if accent := _ACCENTS.get(aside):
+        return rf"\{accent}{{{base}}}"
+    return f"{base}{sign}{_brace(aside)}" if _LIMITS.match(base) else rf"\{command}{{{aside}}}{{{base}}}"
 
 
-def _format_under(parts: Sequence[str]) -> str:
-    if accent := _ACCENTS.get(parts[1]):
-        return rf"\{accent}{{{parts[0]}}}"
-    return f"{parts[0]}_{_brace(parts[1])}" if _LIMITS.match(parts[0]) else rf"\underset{{{parts[1]}}}{{{parts[0]}}}"
+def _format_scripts(parts: Sequence[str]) -> str:
+    return f"{_brace_base(parts[0])}_{_brace(parts[1])}^{_brace(parts[2])}"
 
 
 # By element: the minimum number of children, and a function that formats them.
@@ -109,10 +110,10 @@ _LAYOUTS: Final[dict[str, tuple[int, Callable[[Sequence[str]], str]]]] = {
     "mroot": (2, lambda parts: rf"\sqrt[{parts[1]}]{{{parts[0]}}}"),
     "msup": (2, lambda parts: f"{_brace_base(parts[0])}^{_brace(parts[1])}"),
     "msub": (2, lambda parts: f"{_brace_base(parts[0])}_{_brace(parts[1])}"),
-    "msubsup": (3, lambda parts: f"{_brace_base(parts[0])}_{_brace(parts[1])}^{_brace(parts[2])}"),
-    "munderover": (3, lambda parts: f"{_brace_base(parts[0])}_{_brace(parts[1])}^{_brace(parts[2])}"),
-    "mover": (2, _format_over),
-    "munder": (2, _format_under),
+    "msubsup": (3, _format_scripts),
+    "munderover": (3, _format_scripts),
+    "mover": (2, lambda parts: _format_aside(parts[0], parts[1], "^", "overset")),
+    "munder": (2, lambda parts: _format_aside(parts[0], parts[1], "_", "underset")),
     "mtd": (0, lambda parts: _join(parts)),
     "mtr": (0, lambda parts: " & ".join(parts)),
     "mtable": (0, lambda parts: r"\begin{matrix} " + r" \\ ".join(parts) + r" \end{matrix}"),
@@ -232,16 +233,12 @@ def _read_image(node: Any) -> str:
     return next(iter(parse_qs(address.query).get("latex", [])), "") or unquote(address.query)
 
 
-def _read_text(node: Any) -> str:
-    return str(node.text_content())
-
-
-_SOURCES: Final = {
+_SOURCES: Final[dict[str, Callable[[Any], str]]] = {
     "script": _read_script,
     "mathml": _read_mathml,
     "container": _read_container,
     "image": _read_image,
-    "text": _read_text,
+    "text": lambda node: str(node.text_content()),
 }
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress
 from typing import Any
@@ -77,20 +77,15 @@ def _read_step(value: object) -> str:
     return to_text(value.get("text") or value.get("name")) if isinstance(value, dict) else to_text(value)
 
 
-def _read_article(obj: SchemaObject) -> Iterator[str]:
-    yield to_text(obj.get("articleBody"))
-
-
-def _read_description(obj: SchemaObject) -> Iterator[str]:
-    yield to_text(obj.get("description"))
-
-
-_READERS: dict[str, Callable[[SchemaObject], Iterator[str]]] = {
+_READERS: dict[str, Callable[[SchemaObject], Iterable[str]]] = {
     "Question": _read_question,
     "Recipe": _read_recipe,
-    **dict.fromkeys(("Article", "NewsArticle", "BlogPosting", "TechArticle"), _read_article),
     **dict.fromkeys(
-        ("Product", "ProductGroup", "JobPosting", "Course", "SoftwareApplication", "Book", "Event"), _read_description
+        ("Article", "NewsArticle", "BlogPosting", "TechArticle"), lambda obj: [to_text(obj.get("articleBody"))]
+    ),
+    **dict.fromkeys(
+        ("Product", "ProductGroup", "JobPosting", "Course", "SoftwareApplication", "Book", "Event"),
+        lambda obj: [to_text(obj.get("description"))],
     ),
 }
 
@@ -144,13 +139,11 @@ def score_blocks(
     probabilities = [forest.probability(row) for row in rows]
     if sum(sizes) <= _SHORT_PAGE:
         ids = {id(block) for block in _drop_boilerplate(blocks)}
-        return [
-            ScoredBlock(block, probability, id(block) in ids)
-            for block, probability in zip(blocks, probabilities, strict=True)
-        ]
-    selected = complete_selection(blocks, select_blocks(probabilities, sizes), sizes, probabilities)
-    if structured_data.is_article:
-        selected = drop_teasers(blocks, selected, sizes)
+        selected = [id(block) in ids for block in blocks]
+    else:
+        selected = complete_selection(blocks, select_blocks(probabilities, sizes), sizes, probabilities)
+        if structured_data.is_article:
+            selected = drop_teasers(blocks, selected, sizes)
     return [ScoredBlock(*row) for row in zip(blocks, probabilities, selected, strict=True)]
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from email.utils import parsedate_to_datetime
+from itertools import chain
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
@@ -199,31 +201,27 @@ _RFC = lazy_regex(r"[A-Za-z]{3},? \d{1,2} [A-Za-z]{3} \d{4} \d\d:\d\d(?::\d\d)? 
 _MAX_TEXT = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """Metadata of a page; missing values are empty. `canonical` is on the page's own host."""
-
-    title: str = ""
-    site: str = ""
-    language: str = ""
-    canonical: str = ""
-
-
-def read_head(tree: Any, structured_data: StructuredData, url: str) -> Head:
-    """Read the title, site, language and canonical URL from an lxml tree and its `structured_data`."""
+def find_title(structured_data: StructuredData, site: str) -> str:
+    """Return a page's title without the name of its `site`, or ""."""
     meta = structured_data.meta
-    site = meta.get("og:site_name") or meta.get("application-name") or _find_site(structured_data)
-    language = _LANGUAGE.match(tree.get("lang") or tree.get("xml:lang") or meta.get("og:locale") or "")
-    title = clean_line(structured_data.title)
-    return Head(
-        title=_remove_site(title, site or site_from_url(url))
-        or meta.get("og:title")
-        or meta.get("twitter:title")
-        or "",
-        site=site or site_from_url(url),
-        language=language[1].lower() if language else "",
-        canonical=_find_canonical(tree, url),
-    )
+    return _remove_site(structured_data.title, site) or meta.get("og:title") or meta.get("twitter:title") or ""
+
+
+def find_site(structured_data: StructuredData, url: str) -> str:
+    """Return the name of a page's site, or else its host."""
+    meta = structured_data.meta
+    names = (to_text(obj.get("name")) for obj in structured_data.objects if "WebSite" in get_types(obj))
+    name = meta.get("og:site_name") or meta.get("application-name") or clean_line(next(filter(None, names), ""), 100)
+    return name or site_from_url(url)
+
+
+def find_canonical(tree: Any, url: str) -> str:
+    """Return the canonical URL in a tree, or "" if it is on another host: a page can't speak for another site."""
+    for tag in tree.iter("link"):
+        if tag.get("href") and "canonical" in (tag.get("rel") or "").lower().split():
+            target = web_address(url, tag.get("href").strip())
+            return target if split_url(target).netloc.lower() == split_url(url).netloc.lower() else ""
+    return ""
 
 
 def site_from_url(url: str) -> str:
@@ -248,18 +246,11 @@ def shorten_title(title: str, heading: str) -> str:
 
 
 def choose_language(declared: str, text: str) -> str:
-    """Return the declared language, unless the text contradicts it: templates often declare a wrong one."""
-    detected = detect_language(text)
-    if not declared or (detected == "zh" and declared in ("en", "fr", "de", "es")):
-        return detected
-    if declared == "zh" and detected == "en":
-        return detected
-    return declared
-
-
-def _find_site(structured_data: StructuredData) -> str:
-    names = (to_text(obj.get("name")) for obj in structured_data.objects if "WebSite" in get_types(obj))
-    return clean_line(next(filter(None, names), ""), 100)
+    """Return the primary tag of a declared language, unless the text contradicts it, as templates often do."""
+    language, detected = _LANGUAGE.match(declared), detect_language(text)
+    primary = language[1].lower() if language else ""
+    contradicting = {"zh": ("en", "fr", "de", "es"), "en": ("zh",)}.get(detected, ())
+    return detected if not primary or primary in contradicting else primary
 
 
 def _remove_site(title: str, site: str) -> str:
@@ -282,58 +273,31 @@ def _fold(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.lower())
 
 
-def _find_canonical(tree: Any, url: str) -> str:
-    for tag in tree.iter("link"):
-        if tag.get("href") and "canonical" in (tag.get("rel") or "").lower().split():
-            return _resolve_on_host(tag.get("href").strip(), url)
-    return ""
-
-
-def _resolve_on_host(href: str, url: str) -> str:
-    """Return the absolute form of `href` if it is on the host of `url`: a page can't speak for another site."""
-    target = web_address(url, href)
-    return target if split_url(target).netloc.lower() == split_url(url).netloc.lower() else ""
-
-
 def find_iso_date(text: str) -> str:
     """Return the first date near the start of `text` as `2024-03-05`, with its time and offset if given; else "".
 
     Ignores numbers whose order depends on the country (03/05/2024).
     """
     text = text.strip()[:_MAX_TEXT]
-    if match := _ISO.search(text):
-        return _format_datetime(match)
-    if match := _RFC.search(text):
-        return _parse_rfc_date(match[0])
-    for pattern, year, month, day in _ORDERS:
-        if match := pattern.search(text):
-            return _format_date(_parse_number(match[year]), _parse_month(match[month]), _parse_number(match[day]))
+    with suppress(ValueError):  # there is no such day
+        if match := _ISO.search(text):
+            return _format_datetime(match)
+        if match := _RFC.search(text):
+            return parsedate_to_datetime(match[0]).isoformat()
+        for pattern, *order in _ORDERS:
+            if match := pattern.search(text):
+                year, month, day = (match[group] for group in order)
+                return date(_parse_number(year), _parse_month(month), _parse_number(day)).isoformat()
     return ""
 
 
 def _format_datetime(match: re.Match[str]) -> str:
-    day = _format_date(int(match[1]), int(match[2]), int(match[3]))
-    if not day or not match[4]:
-        return day
-    offset = (match[5] or "").replace("Z", "+00:00")
-    try:
-        return datetime.fromisoformat(f"{day}T{match[4]}{offset}").isoformat()
-    except ValueError:
-        return day
-
-
-def _parse_rfc_date(text: str) -> str:
-    try:
-        return parsedate_to_datetime(text).isoformat()
-    except ValueError:
-        return ""
-
-
-def _format_date(year: int, month: int, day: int) -> str:
-    try:
-        return date(year, month, day).isoformat()
-    except ValueError:
-        return ""
+    """Return a date with its time, if it has one and that exists. Raises ValueError for a day that does not exist."""
+    day = date(int(match[1]), int(match[2]), int(match[3])).isoformat()
+    if match[4]:
+        with suppress(ValueError):
+            return datetime.fromisoformat(f"{day}T{match[4]}{match[5] or ''}").isoformat()
+    return day
 
 
 def _parse_month(text: str) -> int:
@@ -408,13 +372,9 @@ def find_dates(structured_data: StructuredData, tree: Any) -> tuple[str, str]:
 
 
 def _find_metadata_date(structured_data: StructuredData, properties: Iterable[str], names: Iterable[str]) -> str:
-    for name in properties:
-        for obj in _iter_page_objects(structured_data, name):
-            if day := find_iso_date(to_text(obj.get(name))):
-                return day
-    return next(
-        filter(None, (find_iso_date(structured_data.meta[name]) for name in names if name in structured_data.meta)), ""
-    )
+    stated = (to_text(obj[name]) for name in properties for obj in _iter_page_objects(structured_data, name))
+    dates = map(find_iso_date, chain(stated, (structured_data.meta.get(name, "") for name in names)))
+    return next(filter(None, dates), "")
 
 
 def _iter_page_objects(structured_data: StructuredData, *names: str) -> Iterator[SchemaObject]:

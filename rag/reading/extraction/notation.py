@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Final
 
 from rag.reading.extraction.segments import INLINE
@@ -340,13 +340,6 @@ def _is_state(box: Any) -> bool:
     return not is_sent and any(above.tag in _BOX_PLACES for above in box.iterancestors())
 
 
-def _iter_upwards(node: Any, top: Any) -> Iterator[Any]:
-    yield node
-    while node is not top:
-        node = node.getparent()
-        yield node
-
-
 def _iter_icon_labels(cell: Any, elements: Mapping[str, Any]) -> Iterator[str]:
     """Yield the labels of pictures and icons in a cell without text; `elements` are the page's, by id."""
     for node in cell.iter():
@@ -354,9 +347,8 @@ def _iter_icon_labels(cell: Any, elements: Mapping[str, Any]) -> Iterator[str]:
             yield clean_line(node.text_content())
             continue
         # The label of a link or a button is its action; that of a picture in it is its content.
-        is_control = node.tag not in ("img", "svg") and any(
-            above.tag in ("a", "button") for above in _iter_upwards(node, cell)
-        )
+        elements_around = takewhile(lambda above: above is not cell, (node, *node.iterancestors()))
+        is_control = node.tag not in ("img", "svg") and any(above.tag in ("a", "button") for above in elements_around)
         text = "" if is_control else next((node.get(name) for name in _LABELS if (node.get(name) or "").strip()), "")
         if not text and not is_control:
             labels = map(elements.get, (node.get("aria-labelledby") or "").split())

@@ -133,7 +133,7 @@ def _iter_pieces(blocks: Sequence[Block]) -> Iterator[tuple[Any, str]]:
 
 def _iter_prose(blocks: Sequence[Block], progress: _Progress) -> Iterator[tuple[Any, str]]:
     """Yield the pieces of text and lists; in definition lists, short terms share a line with their definition."""
-    for box, entries in groupby(blocks, key=_definitions_of):
+    for box, entries in groupby(blocks, key=lambda block: block.find_above(("dl",))):
         terms: list[Block] = []
         is_defined = False
         for block in entries:
@@ -153,16 +153,11 @@ def _iter_prose(blocks: Sequence[Block], progress: _Progress) -> Iterator[tuple[
         yield from ((None, _format_block(term, progress)) for term in terms if not is_defined)
 
 
-def _definitions_of(block: Block) -> Any:
-    """Return the innermost definition list around a block, or None."""
-    return next((node for node in reversed(block.place.ancestors) if node.tag == "dl"), None)
-
-
 def _entry_of(block: Block) -> Any:
     """Return the `dt` or `dd` around a block, if there are only plain wrappers between, or None."""
     if block.place.is_code or block.place.node.tag in HEADINGS:
         return None
-    entry: Any = next((node for node in reversed(block.place.ancestors) if node.tag in _ENTRIES), None)
+    entry: Any = block.find_above(_ENTRIES)
     return entry if entry is not None and entry.tag in ("dt", "dd") else None
 
 
@@ -202,10 +197,7 @@ def _item_of(block: Block) -> tuple[Any, int]:
 
 
 def _outer_list(block: Block) -> Any:
-    if block.place.node.tag in HEADINGS:
-        return None
-    item, _ = _item_of(block)
-    if item is None or block.place.is_code:
+    if block.place.node.tag in HEADINGS or block.place.is_code or _item_of(block)[0] is None:
         return None
     return next((node for node in block.place.ancestors if node.tag in _LISTS), None)
 
@@ -312,7 +304,7 @@ def _cell_texts(table: Any, blocks: Sequence[Block]) -> dict[Any, str]:
     items: dict[Any, Any] = {}
     for block in blocks:
         cell, text = _cell_of(block, table), collapse_spaces(block.text)
-        item = next((node for node in reversed(block.place.ancestors) if node.tag in ("li", "tr")), None)
+        item = block.find_above(("li", "tr"))
         if cell in texts:
             text = texts[cell] + ("; " if item is not items[cell] else " ") + text
         texts[cell], items[cell] = text, item
@@ -387,11 +379,8 @@ def _is_header(row: _Row, texts: Mapping[Any, str]) -> bool:
 
 def _row_texts(row: _Row, texts: Mapping[Any, str]) -> list[str]:
     """Return the texts of a row; a label that spans columns is only in its first column."""
-    values: list[str] = []
-    for index, cell in enumerate(row.slots):
-        is_label = index > 0 and cell is row.slots[0]
-        values.append("" if is_label else texts.get(cell, ""))
-    return values
+    first, *others = row.slots
+    return [texts.get(first, ""), *("" if cell is first else texts.get(cell, "") for cell in others)]
 
 
 def format_row(texts: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ templates share: landmarks and class-name tokens.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -167,6 +168,10 @@ class Block:
     @property
     def link_density(self) -> float:
         return self.link_length / len(self.text)
+
+    def find_above(self, tags: Collection[str]) -> Any:
+        """Return the innermost element around the block with one of these tags, or None."""
+        return next((node for node in reversed(self.place.ancestors) if node.tag in tags), None)
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from html import unescape
 from itertools import islice
 from typing import Any, Final
@@ -57,18 +58,14 @@ _OUT_OF_FLOW = lazy_regex(r"position\s*:\s*(?:absolute|fixed)|margin-", re.IGNOR
 
 
 def parse(source: str) -> Any:
-    """Return the lxml tree of `source`, or None. lxml gets bytes, since it refuses strings that declare a charset."""
+    """Return the lxml tree of `source`. lxml gets bytes, since it refuses strings that declare a charset."""
     from lxml import etree
-    from lxml.html import HTMLParser, document_fromstring
+    from lxml.html import Element, HTMLParser, document_fromstring
 
     source = _XML_DECLARATION.sub("", source.replace("\x00", ""))
-    data = source.encode("utf-8", "replace")
-    try:
-        tree = document_fromstring(data, parser=HTMLParser(encoding="utf-8")) if data.strip() else None
-    except etree.ParserError:
-        return None
-    if tree is None:
-        return None
+    tree, data = Element("html"), source.encode("utf-8", "replace")
+    with suppress(etree.ParserError):  # no elements
+        tree = document_fromstring(data, parser=HTMLParser(encoding="utf-8")) if data.strip() else tree
     for template in tree.xpath("//template[@shadowrootmode or @shadowroot]"):
         _attach_shadow_root(template)
     return _ensure_body(tree)
@@ -109,10 +106,7 @@ def _ensure_body(tree: Any) -> Any:
 
 def index_by_id(tree: Any) -> dict[str, Any]:
     """Return the elements of `tree` by id; the first one with an id wins."""
-    elements: dict[str, Any] = {}
-    for node in tree.xpath("//*[@id]"):
-        elements.setdefault(node.get("id"), node)
-    return elements
+    return {node.get("id"): node for node in reversed(tree.xpath("//*[@id]"))}
 
 
 def is_huge(tree: Any) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise, takewhile
 from statistics import median
 from typing import Any
 
@@ -53,10 +53,10 @@ def measure_body_size(pages: Sequence[Sequence[Line]]) -> float:
     return sizes.most_common(1)[0][0] if sizes else 0.0
 
 
-def measure_document_width(pages: Sequence[Sequence[Line]]) -> float:
-    """Return the 60th percentile of a document's line lengths (see `weigh`), or 0 if it has none."""
-    lengths = sorted(_length(line) for page in pages for line in page if not line.is_table)
-    return lengths[int(0.6 * (len(lengths) - 1))] if lengths else 0.0
+def measure_width(lines: Iterable[Line], share: float) -> float:
+    """Return the length (see `weigh`) that a share of the lines does not exceed, or 0 without lines."""
+    lengths = sorted(weigh(line.text) for line in lines if not line.is_table)
+    return lengths[int(share * (len(lengths) - 1))] if lengths else 0.0
 
 
 def collect_words(pages: Sequence[Sequence[Line]]) -> frozenset[str]:
@@ -87,15 +87,14 @@ class Layout:
 
     def blocks(self, lines: Sequence[Line]) -> list[tuple[str, str]]:
         """Return (kind, text) blocks: "heading", "text", "list", "item", "code" or "table"; text may be multi-line."""
-        width = max(_measure_page_width(lines), 0.8 * self.width)
+        width = max(measure_width(lines, 0.85), 0.8 * self.width)
         gap = _find_line_spacing(lines)
         result: list[tuple[str, str]] = []
         last: Line | None = None
         for line in lines:
             kind = self._kind(line)
-            if last is not None and result and self._continues(result[-1], kind, last, line, width, gap):
-                block_text = self._join(result[-1], last, line, width)
-                result[-1] = (result[-1][0], block_text)
+            if last is not None and self._continues(result[-1], kind, last, line, gap):
+                result[-1] = (result[-1][0], self._join(result[-1], last, line, width))
             else:
                 result.append((kind, _BULLET.sub("", line.text) if kind == "list" else line.text))
             last = line
@@ -113,7 +112,7 @@ class Layout:
             return "list"
         return "item" if _LEADERS.search(line.text) or _NUMBERED.match(line.text) else "text"
 
-    def _continues(self, block: tuple[str, str], kind: str, last: Line, line: Line, width: float, gap: float) -> bool:
+    def _continues(self, block: tuple[str, str], kind: str, last: Line, line: Line, gap: float) -> bool:
         if block[0] == "heading":
             near = abs(last.y - line.y) <= 2.2 * max(line.size, 1.0)
             return kind == "heading" and last.size == line.size and near and len(block[1]) < _MAX_HEADING
@@ -130,13 +129,10 @@ class Layout:
 
     def _join(self, block: tuple[str, str], last: Line, line: Line, width: float) -> str:
         kind, text = block
-        if kind == "code":
+        is_short = kind == "text" and weigh(last.text) < _FULL_LINE_SHARE * width
+        if kind == "code" or (is_short and not _match_divided_word(text)):
             return f"{text}\n{line.text}"
-        if kind == "text" and _length(last) < _FULL_LINE_SHARE * width and not _match_divided_word(text):
-            return f"{text}\n{line.text}"
-        if not text:
-            return line.text
-        return self._rejoin(text, line.text)
+        return self._rejoin(text, line.text) if text else line.text
 
     def _rejoin(self, text: str, following: str) -> str:
         """Join two lines; rejoin a hyphenated word, and add no space next to Chinese characters."""
@@ -183,22 +179,12 @@ def _find_common_height(heights: Sequence[float], minimum: int) -> float | None:
 
 def _drop_heads(page: Sequence[Line], heights: dict[str, float | None]) -> list[Line]:
     edges = {id(line) for line in _get_edges(page)}
-    remaining = [line for line in page if not (id(line) in edges and _is_head(line, heights.get(_mask_numbers(line))))]
+    remaining = []
+    for line in page:
+        height = heights.get(_mask_numbers(line)) if id(line) in edges else None
+        if height is None or abs(line.y - height) > _SAME_HEIGHT:
+            remaining.append(line)
     return remaining or list(page)
-
-
-def _is_head(line: Line, height: float | None) -> bool:
-    return height is not None and abs(line.y - height) <= _SAME_HEIGHT
-
-
-def _length(line: Line) -> float:
-    return weigh(line.text)
-
-
-def _measure_page_width(lines: Sequence[Line]) -> float:
-    """Return the 85th percentile of a page's line lengths (see `weigh`), or 0 if it has none."""
-    lengths = sorted(_length(line) for line in lines if not line.is_table)
-    return lengths[int(0.85 * (len(lengths) - 1))] if lengths else 0.0
 
 
 def _find_line_spacing(lines: Sequence[Line]) -> float:
@@ -225,7 +211,8 @@ def build_document(
     `confidence` maps pages (from 1) read by text recognition to the mean confidence (0 to 1) in their letters.
     """
     body = drop_running_heads(pages)
-    layout = Layout(measure_body_size(body), measure_document_width(body), collect_words(body), titles)
+    width = measure_width(chain.from_iterable(body), 0.6)
+    layout = Layout(measure_body_size(body), width, collect_words(body), titles)
     language = detect_language(" ".join(line.text for page in body[:50] for line in page))
     text = clean_text("\n\n".join(_iter_sections(layout, body, language, confidence or {})))
     return Document(text, language, _find_title_candidate(pages[0], layout.size))
@@ -285,12 +272,8 @@ def _find_title_candidate(page: Sequence[Line], size: float) -> str:
     if top <= size * 1.05:
         return ""
     first = next(i for i, line in enumerate(page) if line.size == top and line in candidates)
-    parts = []
-    for line in page[first : first + 4]:
-        if line.size != top:
-            break
-        parts.append(line.text)
-    return format_heading(" ".join(parts))
+    largest = takewhile(lambda line: line.size == top, page[first : first + 4])
+    return format_heading(" ".join(line.text for line in largest))
 
 
 _MIN_LETTERS = 5
@@ -393,15 +376,13 @@ def _find_gutter(lines: Sequence[list[Word]]) -> float | None:
     left, right = min(line[0].x for line in lines), max(line[-1].end for line in lines)
     inner = left + _MARGIN * (right - left), right - _MARGIN * (right - left)
     size = median(line[0].size for line in lines)
-    best: tuple[int, float] | None = None
-    for place in sorted({line[0].x - 0.4 * size for line in lines if inner[0] < line[0].x < inner[1]}):
-        crossing = sum(line[0].x < place < line[-1].end for line in lines)
-        if best is None or crossing < best[0]:
-            best = crossing, place
-    if best is None or best[0] > _MAX_CROSSING * len(lines):
+    places = {line[0].x - 0.4 * size for line in lines if inner[0] < line[0].x < inner[1]}
+    crossings = ((sum(line[0].x < place < line[-1].end for line in lines), place) for place in places)
+    crossing, gutter = min(crossings, default=(len(lines), left))
+    if crossing > _MAX_CROSSING * len(lines):
         return None
-    sides = [line for line in lines if line[-1].end <= best[1]], [line for line in lines if line[0].x >= best[1]]
-    return best[1] if all(map(_is_column, sides)) else None
+    sides = [line for line in lines if line[-1].end <= gutter], [line for line in lines if line[0].x >= gutter]
+    return gutter if all(map(_is_column, sides)) else None
 
 
 def _is_column(lines: Sequence[list[Word]]) -> bool:

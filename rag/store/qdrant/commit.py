@@ -33,13 +33,14 @@ import numpy as np
 from qdrant_client import QdrantClient, models
 
 from rag.errors import LibraryMovedError, StoreError
-from rag.store.qdrant.client import LibraryLocks
+from rag.store.qdrant.client import library_locks
 from rag.store.qdrant.records import (
     DENSE,
     LIBRARIES,
     ORDER,
     SPARSE,
     WITHOUT_TEXT,
+    LibraryInfo,
     PageRecord,
     Revision,
     chunk_id,
@@ -52,10 +53,13 @@ from rag.store.qdrant.records import (
     page_from,
     page_id,
     page_point,
+    pages_collection,
     record_from,
+    revision_payload,
     state_payload,
     tombstone,
     version_id,
+    versions_collection,
     walk,
 )
 from rag.store.values import CommitResult, Draft, NewChunks, merge_aliases, now, sign
@@ -199,7 +203,7 @@ class _Attempt:
         return [chunk_id(self.page.url_hash, self.page.generation, chunk.index) for chunk in self.draft.new.chunks]
 
     def swap(self) -> _Swap:
-        revision = Revision(_next_rev(self.before), _recent_tokens(self.before, self.token))
+        revision = _next_revision(self.before, self.token)
         settled = bool(self.page.chunks)  # else `settle` follows
         point = page_point(
             self.page, sign(self.page.text), revision, excluded=self.excluded, settled=settled, claim=self.draft.claim
@@ -210,15 +214,13 @@ class _Attempt:
 class Committer:
     """A writer of one library's pages that implements the protocol of this module."""
 
-    def __init__(
-        self, client: QdrantClient, library: str, pages: str, chunks: str, versions: Versions, locks: LibraryLocks
-    ) -> None:
-        self.versions = versions
-        self._client = client
-        self._library = library
-        self._pages = pages
-        self._chunks = chunks
-        self._locks = locks
+    def __init__(self, client: QdrantClient, info: LibraryInfo) -> None:
+        self.client = client
+        self.pages = pages_collection(info.name)
+        self.chunks = chunks_collection(info.name, info.embedding_model)
+        self.versions = Versions(client, versions_collection(info.name))
+        self._library = info.name
+        self._locks = library_locks(client, info.name)
 
     # Committing
 
@@ -264,11 +266,11 @@ class Committer:
         written = time.time()
         points = [point for attempt in attempts for point in _chunk_points(attempt, written)]
         for at in range(0, len(points), BATCH):
-            self._client.upsert(self._chunks, points[at : at + BATCH], wait=True)
+            self.client.upsert(self.chunks, points[at : at + BATCH], wait=True)
         successors = {attempt.page.url_hash: attempt.page for attempt in attempts if attempt.makes_version}
         if successors:
             ids = [page_id(url_hash) for url_hash in successors]
-            for record in self._client.retrieve(self._pages, ids, with_payload=True):
+            for record in self.client.retrieve(self.pages, ids, with_payload=True):
                 if record_from(record.payload or {}).removed:
                     continue
                 before = page_from(record.payload or {})
@@ -298,7 +300,7 @@ class Committer:
         """
         winners: set[str] = set()
         for _ in range(_SENDS):
-            self._client.batch_update_points(self._pages, [swap.operation for swap in swaps], ordering=ORDER)
+            self.client.batch_update_points(self.pages, [swap.operation for swap in swaps], ordering=ORDER)
             stored = self.records([swap.url_hash for swap in swaps])
             winners |= {swap.url_hash for swap in swaps if swap.token in _tokens(stored.get(swap.url_hash))}
             swaps = [
@@ -311,20 +313,20 @@ class Committer:
     def _delete_chunks(self, ids: Sequence[Sequence[str]]) -> None:
         dead: list[Any] = list(chain.from_iterable(ids))
         for at in range(0, len(dead), _ID_BATCH):
-            self._client.delete(self._chunks, models.PointIdsList(points=dead[at : at + _ID_BATCH]))
+            self.client.delete(self.chunks, models.PointIdsList(points=dead[at : at + _ID_BATCH]))
 
     def _flag(self, ids: Sequence[str], excluded: bool) -> None:
         """Set the flags of new chunks, by a filter, because another process may have deleted some already."""
         for at in range(0, len(ids), _ID_BATCH):
             condition = models.Filter(must=[models.HasIdCondition(has_id=list(ids[at : at + _ID_BATCH]))])
-            self._client.set_payload(self._chunks, search_flags(excluded), points=condition, key="metadata")
+            self.client.set_payload(self.chunks, search_flags(excluded), points=condition, key="metadata")
 
     # Changes that do not affect the text
 
     def records(self, url_hashes: Sequence[str] | Mapping[str, Any]) -> dict[str, PageRecord]:
         """Return the records of these pages by hash, without their texts; includes tombstones."""
         ids = [page_id(url_hash) for url_hash in url_hashes]
-        points = self._client.retrieve(self._pages, ids, with_payload=WITHOUT_TEXT) if ids else []
+        points = self.client.retrieve(self.pages, ids, with_payload=WITHOUT_TEXT) if ids else []
         stored = (record_from(record.payload or {}) for record in points)
         return {record.page.url_hash: record for record in stored}
 
@@ -337,9 +339,7 @@ class Committer:
             claims = {} if claim is None else claim_payload(claim)
             condition = models.Filter(must=[_is_page(page.url_hash)], must_not=[match("removed", True)])
             with self._locks.record_lock:
-                self._client.set_payload(
-                    self._pages, {**state_payload(page), **claims}, points=condition, ordering=ORDER
-                )
+                self.client.set_payload(self.pages, {**state_payload(page), **claims}, points=condition, ordering=ORDER)
             if before.excluded and before.page.status == "gone" and page.status == "active":
                 self.set_excluded([page.url_hash], False)
 
@@ -347,8 +347,8 @@ class Committer:
         """Exclude the chunks of these pages from every search, or include them again; ignores missing pages."""
 
         def change(before: PageRecord, token: str) -> Any:
-            flags = {"left_out": excluded, "settled": False}
-            return _amend(before, {**flags, "rev": _next_rev(before), "recent": list(_recent_tokens(before, token))})
+            revision = revision_payload(_next_revision(before, token))
+            return _amend(before, {"left_out": excluded, "settled": False, **revision})
 
         self._change(url_hashes, change)
 
@@ -356,8 +356,7 @@ class Committer:
         """Remove pages with all their chunks and versions; return how many existed."""
 
         def change(before: PageRecord, token: str) -> Any:
-            revision = Revision(_next_rev(before), _recent_tokens(before, token))
-            return _replace(tombstone(before.page.url_hash, revision), before)
+            return _replace(tombstone(before.page.url_hash, _next_revision(before, token)), before)
 
         return self._change(url_hashes, change)
 
@@ -381,9 +380,9 @@ class Committer:
 
     def _check_current(self) -> None:
         """Raise LibraryMovedError if the library now uses another set of chunks."""
-        points = self._client.retrieve(LIBRARIES, [library_id(self._library)], with_payload=["model"])
+        points = self.client.retrieve(LIBRARIES, [library_id(self._library)], with_payload=["model"])
         model = (points[0].payload or {}).get("model") if points else None
-        if model and chunks_collection(self._library, model) != self._chunks:
+        if model and chunks_collection(self._library, model) != self.chunks:
             raise LibraryMovedError("library_moved", library=self._library)
 
     # Cleanup
@@ -402,13 +401,13 @@ class Committer:
         if before is None or before.removed:
             return False
         current = [match("metadata.url_hash", url_hash), match("metadata.generation", before.page.generation)]
-        count = self._client.count(self._chunks, count_filter=models.Filter(must=current), exact=True).count
+        count = self.client.count(self.chunks, count_filter=models.Filter(must=current), exact=True).count
         if count >= before.page.chunks:
             return False
         token = uuid4().hex[:16]
-        changes = {"generation": "", "chunks": 0, "settled": False}
-        revision = {"rev": _next_rev(before), "recent": list(_recent_tokens(before, token))}
-        if not self._swap([_Swap(before.page, before, token, _amend(before, {**changes, **revision}))]):
+        changes: dict[str, Any] = {"generation": "", "chunks": 0, "settled": False}
+        changes |= revision_payload(_next_revision(before, token))
+        if not self._swap([_Swap(before.page, before, token, _amend(before, changes))]):
             return False
         self._clear_up(list(self.records([url_hash]).values()))
         return True
@@ -418,14 +417,14 @@ class Committer:
 
         The new revision comes from the clock and exceeds that of every replica, so no running commit can succeed.
         """
-        points = self._client.retrieve(self._pages, ids, with_payload=True, with_vectors=True) if ids else []
+        points = self.client.retrieve(self.pages, ids, with_payload=True, with_vectors=True) if ids else []
         for record in points:
             rev = max(time.time_ns() // 1_000_000, (record.payload or {}).get("rev", 0) + 1)
             older = models.FieldCondition(key="rev", range=models.Range(lt=rev))
             point: Any = models.PointStruct(
                 id=record.id, vector=cast(Any, record.vector or {}), payload={**(record.payload or {}), "rev": rev}
             )
-            self._client.upsert(self._pages, [point], update_filter=models.Filter(must=[older]), ordering=ORDER)
+            self.client.upsert(self.pages, [point], update_filter=models.Filter(must=[older]), ordering=ORDER)
             self.settle(str((record.payload or {})["url_hash"]))
         return len(points)
 
@@ -434,18 +433,18 @@ class Committer:
         before = self.records([url_hash]).get(url_hash)
         revision = Revision(_next_rev(before))
         fence = _amend(before, {"rev": revision.rev}) if before else _replace(tombstone(url_hash, revision), None)
-        self._client.batch_update_points(self._pages, [fence], ordering=ORDER)
+        self.client.batch_update_points(self.pages, [fence], ordering=ORDER)
 
     def _clear_up(self, records: Sequence[PageRecord]) -> None:
         """Flag the chunks of each record's generation, and delete obsolete ones."""
         if not records:
             return
         operations = [operation for stored in records for operation in _cleanup_operations(stored)]
-        self._client.batch_update_points(self._chunks, operations)
+        self.client.batch_update_points(self.chunks, operations)
         if removed := [stored.page.url_hash for stored in records if stored.removed]:
             self.versions.delete(removed)
         settled = [_amend(stored, {"settled": True}) for stored in records]
-        self._client.batch_update_points(self._pages, settled, ordering=ORDER)
+        self.client.batch_update_points(self.pages, settled, ordering=ORDER)
 
 
 def _supersedes(stored: PageRecord, draft: Draft) -> bool:
@@ -520,9 +519,9 @@ def _next_rev(before: PageRecord | None) -> int:
     return before.rev + 1 if before else time.time_ns() // 1_000_000
 
 
-def _recent_tokens(before: PageRecord | None, token: str) -> tuple[str, ...]:
-    """Return the tokens of the last changes, so that a winner finds its own even if it was replaced since."""
-    return (*_tokens(before), token)[-8:]
+def _next_revision(before: PageRecord | None, token: str) -> Revision:
+    """Return the next revision with the tokens of the last changes: a winner finds its own even if replaced since."""
+    return Revision(_next_rev(before), (*_tokens(before), token)[-8:])
 
 
 def _replaced_ids(attempt: _Attempt) -> list[str]:

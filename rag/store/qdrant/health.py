@@ -27,19 +27,20 @@ log = logging.getLogger(__name__)
 _TOMBSTONE_AGE = timedelta(days=30)
 
 
-def sweep(client: QdrantClient, pages: str, chunks: str, committer: Committer, *, before: float | None) -> int:
+def sweep(committer: Committer, *, before: float | None) -> int:
     """Settle every page that needs it; return how many did.
 
     Chunks and versions written after `before` (Unix time) are spared: on a server they may belong to a commit that is
     still running in another process.
     """
-    unsettled_pages = walk(client, pages, models.Filter(must=[match("settled", False)]), payload=["url_hash"])
-    hashes = {record.payload["url_hash"] for record in unsettled_pages if record.payload}
+    unsettled = models.Filter(must=[match("settled", False)])
+    records = walk(committer.client, committer.pages, unsettled, payload=["url_hash"])
+    hashes = {record.payload["url_hash"] for record in records if record.payload}
     hashes |= committer.versions.unsettled_pages(before)
-    hashes |= _pages_with_leftovers(client, chunks, before)
+    hashes |= _pages_with_leftovers(committer.client, committer.chunks, before)
     for url_hash in hashes:
         committer.settle(url_hash)
-    _delete_tombstones(client, pages, everything=before is None)
+    _delete_tombstones(committer.client, committer.pages, everything=before is None)
     if hashes:
         log.info("Repaired %d pages that a stopped process left half done", len(hashes))
     return len(hashes)
@@ -76,12 +77,13 @@ _RECHECK_DELAY = 1.0  # seconds before a record that seems to differ is read aga
 _COMMIT_SECONDS = 600.0  # seconds for which inactive chunks may belong to a running commit
 
 
-def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *, deep: bool) -> Audit:
+def audit(committer: Committer, *, deep: bool) -> Audit:
     """Compare records with chunks, and repair. Without `deep`, do so only if the total numbers differ.
 
     With `deep`, first compare replicas, and rewrite records that differ. Also delete chunks with damaged text, so that
     their page counts as incomplete.
     """
+    client, pages, chunks = committer.client, committer.pages, committer.chunks
     diverged = committer.reconcile(_find_diverged(client, pages)) if deep and isinstance(client, Server) else 0
     records = {
         str(data["url_hash"]): (str(data["generation"]), int(data["chunks"]))

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
 from rag.errors import ModelMismatchError
-from rag.store.qdrant.client import LibraryLocks, is_shared, library_locks
-from rag.store.qdrant.commit import Committer, Versions
+from rag.store.qdrant.client import is_shared, library_locks
+from rag.store.qdrant.commit import Committer
 from rag.store.qdrant.health import audit, sweep
 from rag.store.qdrant.records import (
     DENSE,
@@ -37,7 +37,6 @@ from rag.store.qdrant.records import (
     check_format,
     check_library_name,
     check_present,
-    chunks_collection,
     create_library,
     ensure_library,
     is_removed,
@@ -45,11 +44,9 @@ from rag.store.qdrant.records import (
     match_any,
     page_from,
     page_id,
-    pages_collection,
     passage_from,
     recipe,
     scope_filter,
-    versions_collection,
     walk,
 )
 from rag.store.values import (
@@ -107,172 +104,6 @@ class _IdfCache:
         if changes != self._changes or moment > self._until or len(self._idf) > _MAX_TERMS:
             self._idf, self._changes, self._until = {}, changes, moment + _IDF_SECONDS
         return self._idf
-
-
-class Searcher:
-    """A search over one library's chunks that checks results against the pages' records."""
-
-    def __init__(self, client: QdrantClient, pages: str, chunks: str, locks: LibraryLocks) -> None:
-        self._client = client
-        self._pages = pages
-        self._chunks = chunks
-        self._locks = locks
-        self._is_shared = is_shared(client)
-        self._idf_cache = _IdfCache()
-        self._damaged: set[str] = set()
-
-    def search(
-        self,
-        *,
-        dense: NDArray[np.float32] | None,
-        sparse: SparseVector | None,
-        limit: int,
-        prefetch: int,
-        with_vectors: bool = False,
-        scope: Filters | None = None,
-        fuse: Fusion = reciprocal_rank_fusion,
-        more: Sequence[Query] = (),
-    ) -> list[Hit]:
-        """Return the best `limit` chunks, best first, fused from the best `prefetch` of each leg.
-
-        dense: (d,). A leg that is None or has no terms is skipped. `fuse` gets the results of the legs, `{leg: {chunk
-        id: score}}`, and returns the fused scores. Ties are ordered by id. The legs of `more` are named `dense.2`,
-        `sparse.2` and so on. A damaged chunk is returned without its text.
-        """
-        only = scope_filter(scope) if scope else None
-        requests = _requests([(dense, sparse), *more], max(prefetch, limit), only, self._is_shared)
-        if not requests:
-            return []
-        hits, stale = self._run(requests, limit, with_vectors, fuse)
-        if stale:  # a page is being replaced; retry after that
-            with self._locks.commit_lock:
-                hits, _ = self._run(requests, limit, with_vectors, fuse)
-        return hits
-
-    def search_diverse(
-        self,
-        dense: NDArray[np.float32],
-        *,
-        limit: int,
-        fetch_k: int,
-        lambda_mult: float,
-        scope: Filters | None = None,
-    ) -> list[Hit]:
-        """Select `limit` of the `fetch_k` chunks nearest to `dense` (d,) by langchain-qdrant's MMR, in its order.
-
-        `lambda_mult` ranges from 0 (diversity only) to 1 (relevance only). Damaged chunks are returned without text.
-        """
-        from rag.store.qdrant.vector_store import library_vector_store
-
-        state = None if self._is_shared else self._locks.commit_lock.snapshot()
-        results = library_vector_store(self._client, self._chunks).max_marginal_relevance_search_with_score_by_vector(
-            dense.tolist(), limit, fetch_k, lambda_mult, scope_filter(scope) if scope else None
-        )
-        ranked, pages = [], {}
-        for rank, (document, score) in enumerate(results, 1):
-            point = str(document.metadata["_id"])
-            pages[point] = {"metadata": document.metadata}
-            legs = (DENSE, "fused")
-            ranked.append(_Match(point, dict.fromkeys(legs, rank), dict.fromkeys(legs, score)))
-        return self._read_hits(ranked, False, state, pages)
-
-    def idf(self, terms: Sequence[int]) -> dict[int, float]:
-        """Return the inverse document frequency of terms, as the engine computes it for sparse vectors.
-
-        A term without chunks gets the highest possible value. With several shards, each of which has its own counts,
-        the value is from one of them: good enough to tell rare terms from common ones.
-        """
-        cache = self._idf_cache.get(self._locks.commit_lock.changes)
-        missing = [term for term in terms if term not in cache]
-        if missing:
-            cache.update(self._read_idf(missing))
-        return {term: cache[term] for term in terms}
-
-    def _read_idf(self, terms: Sequence[int]) -> dict[int, float]:
-        count = self._client.count(self._chunks, exact=False).count
-        highest = math.log(1.0 + (count + 0.5) / 0.5)
-        responses = self._client.query_batch_points(self._chunks, [_term_query(term) for term in terms])
-        return {
-            term: _term_idf(term, response.points[0]) if response.points else highest
-            for term, response in zip(terms, responses, strict=True)
-        }
-
-    def _run(
-        self, requests: dict[str, models.QueryRequest], limit: int, with_vectors: bool, fuse: Fusion
-    ) -> tuple[list[Hit], bool]:
-        """Return the hits, and whether some were skipped because their page is changing."""
-        state = None if self._is_shared else self._locks.commit_lock.snapshot()
-        responses = self._client.query_batch_points(self._chunks, list(requests.values()))
-        legs = {
-            leg: {str(point.id): point.score for point in response.points}
-            for leg, response in zip(requests, responses, strict=True)
-        }
-        pages = {str(point.id): point.payload for response in responses for point in response.points if point.payload}
-        ranked = _rank(legs, fuse)
-        hits: list[Hit] = []
-        stale = False
-        while len(hits) < limit and (batch := list(islice(ranked, limit - len(hits)))):
-            batch_hits = self._read_hits(batch, with_vectors, state, pages)
-            stale = stale or len(batch_hits) < len(batch)
-            hits.extend(batch_hits)
-        return hits, stale
-
-    def _read_hits(
-        self, batch: Sequence[_Match], with_vectors: bool, state: int | None, pages: Mapping[str, Mapping[str, Any]]
-    ) -> list[Hit]:
-        """Return the hits of `batch`, in order, without those of an outdated generation.
-
-        If nothing has changed since `state`, none are outdated: other chunks are inactive. With the hashes in `pages`,
-        a payload by point, records and chunks are read from a server in parallel.
-        """
-        records = None
-        if self._is_shared:
-            hashes = {pages[ranked.id]["metadata"]["url_hash"] for ranked in batch}
-            records = _RECORD_READERS.submit(copy_context().run, self._generations, hashes)
-        points, terms = self._points([ranked.id for ranked in batch], with_vectors)
-        by_id = {str(point.id): point for point in points if point.payload is not None}
-        is_unchanged = state is not None and state == self._locks.commit_lock.snapshot()
-        if records is not None:
-            current = records.result()
-        else:
-            point_hashes = {point.payload["metadata"]["url_hash"] for point in points if point.payload}
-            current = {} if is_unchanged else self._generations(point_hashes)
-        hits = []
-        for ranked in batch:
-            point = by_id.get(ranked.id)
-            data = (point.payload or {})["metadata"] if point else {}
-            if point and (is_unchanged or current.get(data["url_hash"]) == data["generation"]):
-                passage = passage_from(point, ranked.scores["fused"], ranked.ranks, ranked.scores)
-                hit_terms, sentences = terms.get(ranked.id, frozenset()), data.get(SENTENCES, "")
-                hits.append(Hit(self._note_damage(passage), dense_vector(point), hit_terms, sentences))
-        return hits
-
-    def _note_damage(self, passage: Passage) -> Passage:
-        """Return the passage; record its page as damaged if it has no text."""
-        if not passage.text:
-            self._damaged.add(passage.url_hash)
-        return passage
-
-    def _points(self, ids: list[str], with_vectors: bool) -> tuple[list[models.Record], dict[str, frozenset[int]]]:
-        """Return the chunks with these ids, and the terms of those without a dense vector.
-
-        The embedded engine reads terms slowly, so a second call reads the needed ones only; a server's calls cost more.
-        """
-        vectors: Any = ([DENSE, SPARSE] if self._is_shared else [DENSE]) if with_vectors else False
-        points = self._client.retrieve(self._chunks, ids, with_payload=True, with_vectors=vectors)
-        sparse_only = [point for point in points if _vector(point, DENSE) is None] if with_vectors else []
-        if sparse_only and not self._is_shared:
-            sparse_ids = [str(point.id) for point in sparse_only]
-            sparse_only = self._client.retrieve(self._chunks, sparse_ids, with_payload=False, with_vectors=[SPARSE])
-        return points, {str(point.id): _terms_of(point) for point in sparse_only}
-
-    def _generations(self, url_hashes: Collection[str]) -> dict[str, str]:
-        """Return the current generation of each included page. The engine reads each record's text too."""
-        ids = [page_id(url_hash) for url_hash in url_hashes]
-        fields = ["url_hash", "generation", "left_out"]
-        records = self._client.retrieve(self._pages, ids, with_payload=fields) if ids else []
-        payloads = [record.payload for record in records if record.payload]
-        return {payload["url_hash"]: payload["generation"] for payload in payloads if not payload.get("left_out")}
 
 
 def dense_vector(point: Any) -> NDArray[np.float32] | None:
@@ -393,7 +224,7 @@ def open_library(
     return library
 
 
-class Library(Searcher):
+class Library:
     """A named set of pages with their chunks, made with one embedding model, in the embedded engine or on a server.
 
     Safe to share between threads.
@@ -405,15 +236,174 @@ class Library(Searcher):
         self.embedding_model = info.embedding_model
         self.dimension = info.dimension
         self.client = client
-        self.pages_collection = pages_collection(info.name)
-        self.chunks_collection = chunks_collection(info.name, info.embedding_model)
-        self._versions = Versions(client, versions_collection(info.name))
-        locks = library_locks(client, info.name)
-        super().__init__(client, self.pages_collection, self.chunks_collection, locks)
-        self._committer = Committer(
-            client, info.name, self.pages_collection, self.chunks_collection, self._versions, locks
-        )
+        self._committer = Committer(client, info)
+        self.pages_collection = self._committer.pages
+        self.chunks_collection = self._committer.chunks
+        self.versions_collection = self._committer.versions.collection
+        self._locks = library_locks(client, info.name)
+        self._is_shared = is_shared(client)
+        self._idf_cache = _IdfCache()
         self._count_cache: tuple[int | None, float, int] = (None, 0.0, 0)  # change number, expiry, number of pages
+        self._damaged: set[str] = set()
+
+    # Searches
+
+    def search(
+        self,
+        *,
+        dense: NDArray[np.float32] | None,
+        sparse: SparseVector | None,
+        limit: int,
+        prefetch: int,
+        with_vectors: bool = False,
+        scope: Filters | None = None,
+        fuse: Fusion = reciprocal_rank_fusion,
+        more: Sequence[Query] = (),
+    ) -> list[Hit]:
+        """Return the best `limit` chunks, best first, fused from the best `prefetch` of each leg.
+
+        dense: (d,). A leg that is None or has no terms is skipped. `fuse` gets the results of the legs, `{leg: {chunk
+        id: score}}`, and returns the fused scores. Ties are ordered by id. The legs of `more` are named `dense.2`,
+        `sparse.2` and so on. A damaged chunk is returned without its text.
+        """
+        only = scope_filter(scope) if scope else None
+        requests = _requests([(dense, sparse), *more], max(prefetch, limit), only, self._is_shared)
+        if not requests:
+            return []
+        hits, stale = self._run(requests, limit, with_vectors, fuse)
+        if stale:  # a page is being replaced; retry after that
+            with self._locks.commit_lock:
+                hits, _ = self._run(requests, limit, with_vectors, fuse)
+        return hits
+
+    def search_diverse(
+        self,
+        dense: NDArray[np.float32],
+        *,
+        limit: int,
+        fetch_k: int,
+        lambda_mult: float,
+        scope: Filters | None = None,
+    ) -> list[Hit]:
+        """Select `limit` of the `fetch_k` chunks nearest to `dense` (d,) by langchain-qdrant's MMR, in its order.
+
+        `lambda_mult` ranges from 0 (diversity only) to 1 (relevance only). Damaged chunks are returned without text.
+        """
+        from rag.store.qdrant.vector_store import library_vector_store
+
+        state = None if self._is_shared else self._locks.commit_lock.snapshot()
+        results = library_vector_store(
+            self.client, self.chunks_collection
+        ).max_marginal_relevance_search_with_score_by_vector(
+            dense.tolist(), limit, fetch_k, lambda_mult, scope_filter(scope) if scope else None
+        )
+        ranked, pages = [], {}
+        for rank, (document, score) in enumerate(results, 1):
+            point = str(document.metadata["_id"])
+            pages[point] = {"metadata": document.metadata}
+            legs = (DENSE, "fused")
+            ranked.append(_Match(point, dict.fromkeys(legs, rank), dict.fromkeys(legs, score)))
+        return self._read_hits(ranked, False, state, pages)
+
+    def idf(self, terms: Sequence[int]) -> dict[int, float]:
+        """Return the inverse document frequency of terms, as the engine computes it for sparse vectors.
+
+        A term without chunks gets the highest possible value. With several shards, each of which has its own counts,
+        the value is from one of them: good enough to tell rare terms from common ones.
+        """
+        cache = self._idf_cache.get(self._locks.commit_lock.changes)
+        missing = [term for term in terms if term not in cache]
+        if missing:
+            cache.update(self._read_idf(missing))
+        return {term: cache[term] for term in terms}
+
+    def _read_idf(self, terms: Sequence[int]) -> dict[int, float]:
+        count = self.client.count(self.chunks_collection, exact=False).count
+        highest = math.log(1.0 + (count + 0.5) / 0.5)
+        responses = self.client.query_batch_points(self.chunks_collection, [_term_query(term) for term in terms])
+        return {
+            term: _term_idf(term, response.points[0]) if response.points else highest
+            for term, response in zip(terms, responses, strict=True)
+        }
+
+    def _run(
+        self, requests: dict[str, models.QueryRequest], limit: int, with_vectors: bool, fuse: Fusion
+    ) -> tuple[list[Hit], bool]:
+        """Return the hits, and whether some were skipped because their page is changing."""
+        state = None if self._is_shared else self._locks.commit_lock.snapshot()
+        responses = self.client.query_batch_points(self.chunks_collection, list(requests.values()))
+        legs = {
+            leg: {str(point.id): point.score for point in response.points}
+            for leg, response in zip(requests, responses, strict=True)
+        }
+        pages = {str(point.id): point.payload for response in responses for point in response.points if point.payload}
+        ranked = _rank(legs, fuse)
+        hits: list[Hit] = []
+        stale = False
+        while len(hits) < limit and (batch := list(islice(ranked, limit - len(hits)))):
+            batch_hits = self._read_hits(batch, with_vectors, state, pages)
+            stale = stale or len(batch_hits) < len(batch)
+            hits.extend(batch_hits)
+        return hits, stale
+
+    def _read_hits(
+        self, batch: Sequence[_Match], with_vectors: bool, state: int | None, pages: Mapping[str, Mapping[str, Any]]
+    ) -> list[Hit]:
+        """Return the hits of `batch`, in order, without those of an outdated generation.
+
+        If nothing has changed since `state`, none are outdated: other chunks are inactive. With the hashes in `pages`,
+        a payload by point, records and chunks are read from a server in parallel.
+        """
+        records = None
+        if self._is_shared:
+            hashes = {pages[ranked.id]["metadata"]["url_hash"] for ranked in batch}
+            records = _RECORD_READERS.submit(copy_context().run, self._generations, hashes)
+        points, terms = self._points([ranked.id for ranked in batch], with_vectors)
+        by_id = {str(point.id): point for point in points if point.payload is not None}
+        is_unchanged = state is not None and state == self._locks.commit_lock.snapshot()
+        if records is not None:
+            current = records.result()
+        else:
+            point_hashes = {point.payload["metadata"]["url_hash"] for point in points if point.payload}
+            current = {} if is_unchanged else self._generations(point_hashes)
+        hits = []
+        for ranked in batch:
+            point = by_id.get(ranked.id)
+            data = (point.payload or {})["metadata"] if point else {}
+            if point and (is_unchanged or current.get(data["url_hash"]) == data["generation"]):
+                passage = passage_from(point, ranked.scores["fused"], ranked.ranks, ranked.scores)
+                hit_terms, sentences = terms.get(ranked.id, frozenset()), data.get(SENTENCES, "")
+                hits.append(Hit(self._note_damage(passage), dense_vector(point), hit_terms, sentences))
+        return hits
+
+    def _note_damage(self, passage: Passage) -> Passage:
+        """Return the passage; record its page as damaged if it has no text."""
+        if not passage.text:
+            self._damaged.add(passage.url_hash)
+        return passage
+
+    def _points(self, ids: list[str], with_vectors: bool) -> tuple[list[models.Record], dict[str, frozenset[int]]]:
+        """Return the chunks with these ids, and the terms of those without a dense vector.
+
+        The embedded engine reads terms slowly, so a second call reads the needed ones only; a server's calls cost more.
+        """
+        vectors: Any = ([DENSE, SPARSE] if self._is_shared else [DENSE]) if with_vectors else False
+        points = self.client.retrieve(self.chunks_collection, ids, with_payload=True, with_vectors=vectors)
+        sparse_only = [point for point in points if _vector(point, DENSE) is None] if with_vectors else []
+        if sparse_only and not self._is_shared:
+            sparse_ids = [str(point.id) for point in sparse_only]
+            sparse_only = self.client.retrieve(
+                self.chunks_collection, sparse_ids, with_payload=False, with_vectors=[SPARSE]
+            )
+        return points, {str(point.id): _terms_of(point) for point in sparse_only}
+
+    def _generations(self, url_hashes: Collection[str]) -> dict[str, str]:
+        """Return the current generation of each included page. The engine reads each record's text too."""
+        ids = [page_id(url_hash) for url_hash in url_hashes]
+        fields = ["url_hash", "generation", "left_out"]
+        records = self.client.retrieve(self.pages_collection, ids, with_payload=fields) if ids else []
+        payloads = [record.payload for record in records if record.payload]
+        return {payload["url_hash"]: payload["generation"] for payload in payloads if not payload.get("left_out")}
 
     # Pages
 
@@ -532,7 +522,7 @@ class Library(Searcher):
     def versions(self, url_hash: str) -> list[PageVersion]:
         """Return the stored versions of the page, oldest first; the last is the current one."""
         page = self.page(url_hash)
-        return self._versions.list_versions(page) if page else []
+        return self._committer.versions.list_versions(page) if page else []
 
     # Similar pages
 
@@ -663,17 +653,11 @@ class Library(Searcher):
     def sweep(self) -> None:
         """Finish or undo the interrupted work of killed processes; cheap if there is none."""
         with self._locks.lock_all():
-            sweep(
-                self.client,
-                self.pages_collection,
-                self.chunks_collection,
-                self._committer,
-                before=time.time() - 600.0 if self._is_shared else None,
-            )
+            sweep(self._committer, before=time.time() - 600.0 if self._is_shared else None)
 
     def audit(self, *, deep: bool = False) -> Audit:
         """Find and repair pages with missing or extra chunks; see `health.audit`."""
-        return audit(self.client, self.pages_collection, self.chunks_collection, self._committer, deep=deep)
+        return audit(self._committer, deep=deep)
 
     def vector_store(
         self, embeddings: Embeddings, sparse_embeddings: SparseEmbeddings | None = None

@@ -14,6 +14,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from datetime import UTC, date, datetime, timedelta
 from itertools import count
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -99,37 +100,22 @@ def chunks_collection(library: str, embedding_model: str) -> str:
     return f"pagelight.{library}.chunks.{slug}-{digest}"
 
 
-def ensure_libraries(client: QdrantClient) -> None:
-    _ensure_records(client, LIBRARIES, {})
-
-
 def ensure_library(client: QdrantClient, library: str, embedding_model: str, dimension: int) -> None:
     """Create missing collections and indexes of the library; safe against concurrent calls."""
-    _ensure_records(client, pages_collection(library), PAGE_INDEXES)
-    _ensure_records(client, versions_collection(library), VERSION_INDEXES)
+    _ensure(client, pages_collection(library), PAGE_INDEXES)
+    _ensure(client, versions_collection(library), VERSION_INDEXES)
     size: dict[str, Any] = {"size": dimension, "on_disk": layout(client).on_disk}
     dense = {DENSE: models.VectorParams(distance=models.Distance.COSINE, **size)}
-    _ensure(client, chunks_collection(library, embedding_model), dense, CHUNK_INDEXES)
-
-
-def drop_library(client: QdrantClient, library: str) -> None:
-    """Delete the library's existing collections."""
-    for name in (pages_collection(library), versions_collection(library), *chunks_collections(client, library)):
-        if client.collection_exists(name):
-            client.delete_collection(name)
-
-
-def _ensure_records(client: QdrantClient, name: str, indexes: Mapping[str, models.PayloadSchemaType]) -> None:
-    """Create a collection of records. Only pages use its sparse vector, for the bands of their signatures."""
-    _ensure(client, name, {}, indexes)
+    _ensure(client, chunks_collection(library, embedding_model), CHUNK_INDEXES, dense)
 
 
 def _ensure(
     client: QdrantClient,
     name: str,
-    dense: Mapping[str, models.VectorParams],
     indexes: Mapping[str, models.PayloadSchemaType],
+    dense: Mapping[str, models.VectorParams] = MappingProxyType({}),
 ) -> None:
+    """Create a collection and its indexes. Of records, only pages use sparse vectors: the bands of their signatures."""
     if not client.collection_exists(name):
         sparse = {SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)}
         options = layout(client).chunks if dense else layout(client).records
@@ -138,10 +124,6 @@ def _ensure(
         except StoreError as error:
             if error.code != "collection_exists":  # another process was faster
                 raise
-    _ensure_indexes(client, name, indexes)
-
-
-def _ensure_indexes(client: QdrantClient, name: str, indexes: Mapping[str, models.PayloadSchemaType]) -> None:
     present = client.get_collection(name).payload_schema
     for key, schema in indexes.items():
         if key not in present:
@@ -264,21 +246,6 @@ def library_from(payload: Mapping[str, Any]) -> LibraryInfo:
     return LibraryInfo(**{"format": 1, **values, **model, "earlier_models": tuple(values.get("earlier_models", ()))})
 
 
-def page_payload(
-    page: Page, signature: Signature, revision: Revision, *, excluded: bool, settled: bool, claim: str
-) -> dict[str, Any]:
-    """Return the page's record. `settled` is False if the flags of its chunks may differ from it."""
-    return {
-        **asdict(page),
-        **_revision_payload(revision),
-        **state_payload(page),
-        **signature.payload(),
-        **claim_payload(claim),
-        "left_out": excluded,
-        "settled": settled,
-    }
-
-
 def claim_payload(claim: str) -> dict[str, Any]:
     """Return the fields for `claim`, the normalised but unverified address that the page claims, or ""."""
     return {"claim": claim, "claim_hashes": [alias_hash(claim)] if claim else []}
@@ -287,20 +254,31 @@ def claim_payload(claim: str) -> dict[str, Any]:
 def page_point(
     page: Page, signature: Signature, revision: Revision, *, excluded: bool, settled: bool = True, claim: str = ""
 ) -> models.PointStruct:
-    """Return the page's record as a point, with the bands of its signature as the sparse vector."""
+    """Return the page's record as a point, with the bands of its signature as the sparse vector.
+
+    `settled` is False if the flags of its chunks may differ from the record.
+    """
     bands = signature.bands
     vector = {SPARSE: models.SparseVector(indices=bands.indices, values=bands.values)} if bands.indices else {}
-    payload = page_payload(page, signature, revision, excluded=excluded, settled=settled, claim=claim)
+    payload = {
+        **asdict(page),
+        **revision_payload(revision),
+        **state_payload(page),
+        **signature.payload(),
+        **claim_payload(claim),
+        "left_out": excluded,
+        "settled": settled,
+    }
     return models.PointStruct(id=page_id(page.url_hash), vector=vector, payload=payload)
 
 
 def tombstone(url_hash: str, revision: Revision) -> models.PointStruct:
     """Return the tombstone of a removed page: its revision, so that an older commit can't restore it."""
     payload = {"url_hash": url_hash, "generation": "", "removed": True, "removed_at": now(), "settled": False}
-    return models.PointStruct(id=page_id(url_hash), vector={}, payload={**payload, **_revision_payload(revision)})
+    return models.PointStruct(id=page_id(url_hash), vector={}, payload={**payload, **revision_payload(revision)})
 
 
-def _revision_payload(revision: Revision) -> dict[str, Any]:
+def revision_payload(revision: Revision) -> dict[str, Any]:
     return {"rev": revision.rev, "recent": list(revision.recent_tokens)}
 
 
@@ -370,7 +348,7 @@ def chunk_payload(
             "content_hash": vector_hash,
             "text_hash": content_hash(chunk.text),
             "added_at": page.added_at,
-            "date": date_of(page),
+            "date": page.modified or page.published,
             "active": active,
             "written": written,
             "base_rev": base_rev,
@@ -378,11 +356,6 @@ def chunk_payload(
             **({SENTENCES: sentences} if sentences else {}),
         },
     }
-
-
-def date_of(page: Page) -> str:
-    """Return the page's stated modification date, else its publication date, else ""."""
-    return page.modified or page.published
 
 
 def _parent_payload(page: Page, chunk: Chunk, first_child: int) -> dict[str, Any]:
@@ -537,7 +510,7 @@ def is_expired(info: LibraryInfo) -> bool:
 
 def ensure_registry(client: QdrantClient) -> None:
     with library_locks(client, LIBRARIES).commit_lock:
-        ensure_libraries(client)
+        _ensure(client, LIBRARIES, {})
 
 
 def create_library(client: QdrantClient, info: LibraryInfo) -> LibraryInfo:
@@ -592,11 +565,12 @@ class ImportReservation:
         self._client = client
         self._info = info
         self._owner = uuid4().hex
+        self._own_record = _owner_filter(info.name, self._owner)
         self._last_heartbeat = 0.0
 
     def begin(self) -> None:
         """Reserve the name. Raises StoreError if another process has reserved it."""
-        register(self._client, self._info.name, self._payload(importing=True))
+        register(self._client, self._info.name, {**self._payload(), "importing": True, "seen": time.time()})
         self.renew()
 
     def renew(self) -> None:
@@ -604,34 +578,31 @@ class ImportReservation:
         moment = time.time()
         if moment - self._last_heartbeat < _HEARTBEAT:
             return
-        condition = models.Filter(must=self._own_filter())
-        self._client.set_payload(LIBRARIES, {"seen": moment}, condition, ordering=ORDER)
+        self._client.set_payload(LIBRARIES, {"seen": moment}, self._own_record, ordering=ORDER)
         self._check()
         self._last_heartbeat = moment
 
     def end(self) -> None:
         """Make the library visible. Raises StoreError like `renew`."""
-        condition = models.Filter(must=self._own_filter())
-        point = models.PointStruct(id=library_id(self._info.name), vector={}, payload=self._payload(importing=False))
+        point = models.PointStruct(id=library_id(self._info.name), vector={}, payload=self._payload())
         mode = models.UpdateMode.UPDATE_ONLY
-        self._client.upsert(LIBRARIES, [point], update_filter=condition, update_mode=mode, ordering=ORDER)
+        self._client.upsert(LIBRARIES, [point], update_filter=self._own_record, update_mode=mode, ordering=ORDER)
         self._check()
 
     def abandon(self) -> None:
         """Delete the imported data, if the name is still reserved for this process."""
-        if self._owner == _record(self._client, self._info.name).get("maker"):
+        if self._is_owner():
             _drop(self._client, self._info)
 
     def _check(self) -> None:
-        if self._owner != _record(self._client, self._info.name).get("maker"):
+        if not self._is_owner():
             raise StoreError("library_arriving", library=self._info.display_name)
 
-    def _payload(self, *, importing: bool) -> dict[str, Any]:
-        import_fields = {"importing": True, "seen": time.time()} if importing else {}
-        return {**library_payload(self._info), "maker": self._owner, **import_fields}
+    def _is_owner(self) -> bool:
+        return bool(self._owner == _record(self._client, self._info.name).get("maker"))
 
-    def _own_filter(self) -> list[models.Condition]:
-        return _owner_filter(self._info.name, self._owner)
+    def _payload(self) -> dict[str, Any]:
+        return {**library_payload(self._info), "maker": self._owner}
 
 
 def clear_dead_import(client: QdrantClient, name: str) -> None:
@@ -642,7 +613,7 @@ def clear_dead_import(client: QdrantClient, name: str) -> None:
     _check_not_importing(client, record)
     owner = record.get("maker", "")
     if owner:  # if its process is slow, not dead, it learns that it lost the name
-        client.set_payload(LIBRARIES, {"maker": ""}, models.Filter(must=_owner_filter(name, owner)), ordering=ORDER)
+        client.set_payload(LIBRARIES, {"maker": ""}, _owner_filter(name, owner), ordering=ORDER)
     _drop(client, library_from(record))
 
 
@@ -651,9 +622,8 @@ def _check_not_importing(client: QdrantClient, record: Mapping[str, Any]) -> Non
         raise StoreError("library_arriving", library=library_from(record).display_name)
 
 
-def _owner_filter(name: str, owner: str) -> list[models.Condition]:
-    owner_condition = models.FieldCondition(key="maker", match=models.MatchValue(value=owner))
-    return [models.HasIdCondition(has_id=[library_id(name)]), owner_condition]
+def _owner_filter(name: str, owner: str) -> models.Filter:
+    return models.Filter(must=[models.HasIdCondition(has_id=[library_id(name)]), match("maker", owner)])
 
 
 def _record(client: QdrantClient, name: str) -> dict[str, Any]:
@@ -716,5 +686,8 @@ def purge_library(client: QdrantClient, name: str) -> None:
 
 def _drop(client: QdrantClient, info: LibraryInfo) -> None:
     """Delete the library, its record last, so that leftovers of a killed process can be found."""
-    drop_library(client, info.name)
+    records = pages_collection(info.name), versions_collection(info.name)
+    for name in (*records, *chunks_collections(client, info.name)):
+        if client.collection_exists(name):
+            client.delete_collection(name)
     client.delete(LIBRARIES, [library_id(info.name)], ordering=ORDER)

@@ -230,7 +230,7 @@ class _Import:
             points.append(
                 models.PointStruct(id=version_id(version.url_hash, version.number), vector={}, payload=payload)
             )
-        self._upsert(self._library._versions.collection, points)
+        self._upsert(self._library.versions_collection, points)
         return len(points)
 
     def _import_chunks(self, number: str) -> int:
@@ -284,7 +284,7 @@ def export_pages(library: Library, hashes: Sequence[str], archive: ArchiveWriter
         counts["pages"] += len(group)
         pages = {payload["url_hash"]: page_from(payload) for payload in group}
         only = models.Filter(must=[match_any("url_hash", list(pages))])
-        points = (r.payload or {} for r in walk(library.client, library._versions.collection, only))
+        points = (r.payload or {} for r in walk(library.client, library.versions_collection, only))
         versions = [payload for payload in points if payload["number"] < pages[payload["url_hash"]].version]
         for part in _group_by_size(versions):
             _write_texts(archive, "versions", [_omit(payload, "settled", "written") for payload in part])

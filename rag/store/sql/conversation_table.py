@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 from rag.store.sql.table import ALL, OWNED, File, Row, Table, dump
 from rag.store.values import now
@@ -332,22 +332,9 @@ class ConversationTable(Table):
 
 
 def _turn(row: Row) -> Turn:
-    return Turn(
-        id=row["id"],
-        conversation_id=row["conversation_id"],
-        created_at=row["created_at"],
-        answer=json.loads(row["answer"]),
-        question=row["question"],
-        text=row["text"],
-        state=cast(TurnState, row["state"]),
-        run_id=row["run_id"],
-        process=row["process"],
-        seen_at=row["seen_at"],
-        suspension=json.loads(row["waits"] or "{}"),
-        extra=json.loads(row["extra"]),
-        library=row["library"],
-        owner=row["owner"],
-    )
+    fields = dict(row)
+    suspension = json.loads(fields.pop("waits") or "{}")
+    return Turn(**{**fields, "suspension": suspension, **{key: json.loads(fields[key]) for key in ("answer", "extra")}})
 
 
 class SpanTable:

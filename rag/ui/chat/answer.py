@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -23,7 +22,7 @@ from rag.ui.chat.filters import chips_of, titles_of
 from rag.ui.chat.research import draw_findings, draw_plan, draw_resume, plan_summary
 from rag.ui.chat.route import draw_page_removal, draw_route
 from rag.ui.chat.search_explanation import draw_searches, note_lines
-from rag.ui.chat.tree import draw_comparison, draw_origin, draw_tree, related_turns, tree_anchor, tree_summary
+from rag.ui.chat.tree import draw_comparison, draw_origin, draw_tree, tree_anchor, tree_summary
 from rag.ui.chat.turn_actions import draw_actions, draw_again, draw_followup, draw_suggestions
 from rag.ui.kit.markdown import Doubt, answer_markdown, escape_line, shorten
 from rag.ui.kit.navigation import go
@@ -47,7 +46,6 @@ _MODEL_FAILED = "quoted_model_failed"
 _LONGEST_REQUEST = 90
 _CUT_OFF = frozenset({"run_stopped", "turn_interrupted", "run_too_long", "budget_seconds"})
 _TIPS = ("numbers", "negation", "clause", "language")
-Offer = Literal["deep", "unfiltered", ""]
 _NEAREST = 3
 _LONGEST_QUERY = 120
 
@@ -88,12 +86,17 @@ def draw_text(turn: TurnView, answer: Answer, language: Language) -> None:
     text = _display_text(turn, answer, language)
     if text.strip():
         with st.container(key=f"answer-{turn.id}"):
-            st.markdown(_answer_markdown(replace(answer, text=text), turn.id, language), anchors=False)
+            urls = {citation.url for citation in answer.citations} | {passage.url for passage in answer.passages}
+            marks = {citation.n: tooltip_text(citation.quote) for citation in answer.citations}
+            anchor, doubts = anchor_of(turn.id), doubts_of(answer, language)
+            st.markdown(answer_markdown(text, urls=urls, marks=marks, anchor=anchor, doubts=doubts), anchors=False)
 
 
 def draw_evidence(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
     """Draw the badge of the answer, its checks and its sources."""
-    _draw_doubts(answer, turn.id, language)
+    if doubts_of(answer, language):  # targets of the words after them: static markup, ids of letters, digits, hyphens
+        kinds = ("unsupported", "partly")
+        st.html("".join(f'<span class="place" id="{anchor_of(turn.id)}-{kind}"></span>' for kind in kinds))
     parts = [_badge(turn, answer, language), check_summary(answer, language)]
     draw_source_line(app, library, answer, turn.id, language, lead=parts, states=pages_now(app, library, turn))
 
@@ -106,14 +109,10 @@ def _draw_next(app: App, library: str, turn: TurnView, answer: Answer, language:
     else:
         draw_suggestions(app, library, turn, language)
     if answer.reasoner == "extractive" and answer.citations:
-        _draw_connect_hint(language)
-
-
-def _draw_doubts(answer: Answer, turn_id: str, language: Language) -> None:
-    """Draw the link targets for words after doubtful statements: static markup, ids of letters, digits and hyphens."""
-    if doubts_of(answer, language):
-        kinds = ("unsupported", "partly")
-        st.html("".join(f'<span class="place" id="{anchor_of(turn_id)}-{kind}"></span>' for kind in kinds))
+        with st.container(horizontal=True, vertical_alignment="center", key="honest-line"):
+            st.caption(label("chat_extractive", language), width="content")
+            if st.button(label("chat_connect", language), type="tertiary", key="connect"):
+                go("settings")
 
 
 def _is_cut_off(turn: TurnView, answer: Answer) -> bool:
@@ -169,12 +168,8 @@ def _draw_missing(app: App, library: str, turn: TurnView, answer: Answer, langua
     with st.container(key=f"missing-{turn.id}"):
         if text := _describe_searches(app, library, scope, answer, language):
             st.markdown(text)
-        offer = _draw_offers(app, turn.id, scope, answer, language) if newest else ""
-    if offer == "deep":
-        ask(app, library, turn.question, "deep", standalone=answer.standalone)
-    elif offer == "unfiltered":
-        session().scope = session().scope.without_filters()
-        ask(app, library, turn.question, standalone=answer.standalone)
+        if newest:
+            _draw_offers(app, library, turn, scope, answer, language)
 
 
 def _draw_nearest_pages(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
@@ -207,20 +202,6 @@ def _is_notice(answer: Answer) -> bool:
     return answer.notice is not None and answer.text in (say(answer.notice, language) for language in LANGUAGES)
 
 
-def _answer_markdown(answer: Answer, turn_id: str, language: Language) -> str:
-    urls = {citation.url for citation in answer.citations} | {passage.url for passage in answer.passages}
-    marks = {citation.n: tooltip_text(citation.quote) for citation in answer.citations}
-    doubts = doubts_of(answer, language)
-    return answer_markdown(answer.text, urls=urls, marks=marks, anchor=anchor_of(turn_id), doubts=doubts)
-
-
-def _draw_connect_hint(language: Language) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", key="honest-line"):
-        st.caption(label("chat_extractive", language), width="content")
-        if st.button(label("chat_connect", language), type="tertiary", key="connect"):
-            go("settings")
-
-
 def _draw_how(
     app: App, library: str, turn: TurnView, answer: Answer, turns: Sequence[TurnView], language: Language
 ) -> None:
@@ -229,7 +210,7 @@ def _draw_how(
     if "tree" in answer.trail:
         # Static markup, with an id of letters, digits and hyphens only.
         st.html(f'<span class="place" id="{tree_anchor(turn.id)}"></span>')
-        st.fragment(draw_comparison)(turn, answer, related_turns(turn, turns), language)
+        st.fragment(draw_comparison)(turn, answer, turns, language)
 
 
 def _draw_how_panel(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
@@ -333,19 +314,19 @@ def _describe_searches(app: App, library: str, scope: Scope, answer: Answer, lan
     return "  \n".join(lines)
 
 
-def _draw_offers(app: App, key: str, scope: Scope, answer: Answer, language: Language) -> Offer:
-    offer: Offer = ""
+def _draw_offers(app: App, library: str, turn: TurnView, scope: Scope, answer: Answer, language: Language) -> None:
+    key, again = turn.id, partial(ask, app, library, turn.question, standalone=answer.standalone)
     with st.container(horizontal=True, key=f"next-{key}", gap="small"):
         if scope.filter_count and _draw_button("unfilter", "filter_list_off", key, language):
-            offer = "unfiltered"
+            session().scope = session().scope.without_filters()
+            again()
         deeper = answer.mode == "fast" and chat_in_use(app) is not None  # without a model, Deep answers like Fast
         if deeper and _draw_button("deep", "manage_search", key, language):
-            offer = "deep"
+            again(mode="deep")
         if _draw_button("add", "add", key, language):
             go("add")
         if _draw_button("see", "search", key, language):
             go("search", find=answer.standalone or answer.question)
-    return offer
 
 
 def _draw_button(name: str, icon: str, key: str, language: Language) -> bool:

@@ -10,11 +10,11 @@ import streamlit as st
 
 from rag.conversations.conversations import title_of
 from rag.errors import RagError
-from rag.runs.run import Question, RunOptions
+from rag.runs.run import Question
 from rag.store.values import Filters
 from rag.types import RunMode
 from rag.ui.chat.filters import search_options
-from rag.ui.kit.session import Session, chat_in_use, person_id, session, set_conversation
+from rag.ui.kit.session import Session, chat_in_use, chosen_options, person_id, session, set_conversation
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -85,9 +85,9 @@ def _begin(app: App, question: Question, conversation: str, **options: Any) -> b
 def _build_question(text: str, library: str, mode: RunMode, standalone: str, extra: Mapping[str, Any]) -> Question:
     """Return the question with the choices of this tab."""
     state, search = session(), search_options()
-    fields = {"strategy": search.get("strategy", ""), "weights": search.get("weights", {}), "standalone": standalone}
-    fields |= {**state.choices.options(), **extra}
-    options = RunOptions(web="ask", locale=state.language, **fields)
+    fields: dict[str, Any] = {name: search[name] for name in ("strategy", "weights") if name in search}
+    fields |= {"web": "ask", "locale": state.language, "standalone": standalone, **extra}
+    options = replace(state.choices, **fields)
     libraries = (library, *search.get("others", ()))
     return Question(text, libraries, mode, search.get("filters") or Filters(), options)
 
@@ -104,7 +104,7 @@ def branch(app: App, library: str, conversation_id: str, turn_id: str, question:
 
 def _collect_settings(state: Session) -> dict[str, Any]:
     """Return the settings to save with the answer, without secrets."""
-    settings: dict[str, Any] = {"scope": state.scope.to_json(), **state.choices.options()}
+    settings: dict[str, Any] = {"scope": state.scope.to_json(), **chosen_options(state.choices)}
     if state.chat is not None:
         settings |= {"fast_model": state.chat.fast_model, "temperature": state.chat.temperature}
     return {name: value for name, value in settings.items() if value not in ("", None, {})}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +21,7 @@ from rag.ui.chat.research import draw_live_plan, draw_wait
 from rag.ui.chat.route import draw_route
 from rag.ui.chat.tree import draw_live_tree
 from rag.ui.chat.turn_actions import followup_line
-from rag.ui.kit.actions import attempt
+from rag.ui.kit.actions import attempt_and_rerun, attempt_in_callback
 from rag.ui.kit.browser import send_to_browser
 from rag.ui.kit.markdown import answer_markdown, escape, escape_line, shorten
 from rag.ui.kit.runs import LiveRun, current_line, live_lines, usage_parts
@@ -30,7 +31,6 @@ from rag.ui.kit.sources import answer_of
 if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
-    from rag.conversations.memory import Note
     from rag.store.sql.conversation_table import Conversation
 
 _POLL_SECONDS, _SLOWEST_POLL = 0.2, 1.5
@@ -93,7 +93,16 @@ def _draw_menu(app: App, conversation: Conversation, turns: Sequence[TurnView], 
         st.caption(label("talk_export", language))
         with st.container(horizontal=True, gap="small", key="talk-files"):
             for kind, icon in _KINDS.items():
-                _draw_export(conversation, turns, kind, icon, language)
+                text, media = export(conversation, turns, kind, language)
+                st.download_button(
+                    label(f"talk_as_{kind}", language),
+                    text,
+                    file_name=file_name(conversation, kind),
+                    mime=media,
+                    icon=f":material/{icon}:",
+                    on_click="ignore",
+                    key=f"talk-export-{kind}",
+                )
         if session().owner:  # without sign-in, everyone sees all conversations
             _draw_link(app, conversation, language)
 
@@ -107,23 +116,7 @@ def _draw_link(app: App, conversation: Conversation, language: Language) -> None
     name, act = ("unlink", app.conversations.unshare) if conversation.link else ("link", app.conversations.share)
     icon = ":material/link_off:" if conversation.link else ":material/link:"
     if st.button(label(f"talk_{name}", language), icon=icon, key=f"talk-{name}"):
-        attempt(lambda: act(conversation.id, owner))
-        st.rerun()
-
-
-def _draw_export(
-    conversation: Conversation, turns: Sequence[TurnView], kind: str, icon: str, language: Language
-) -> None:
-    text, media = export(conversation, turns, kind, language)
-    st.download_button(
-        label(f"talk_as_{kind}", language),
-        text,
-        file_name=file_name(conversation, kind),
-        mime=media,
-        icon=f":material/{icon}:",
-        on_click="ignore",
-        key=f"talk-export-{kind}",
-    )
+        attempt_and_rerun(lambda: act(conversation.id, owner))
 
 
 def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Language) -> TurnView:
@@ -171,23 +164,15 @@ def _draw_saved_note(app: App, turn: TurnView, language: Language) -> None:
         st.caption(f":material/bookmark: {text or label('remembered_gone', language)}", width="content")
         if note:
             undo, key = label("remembered_undo", language), f"remembered-undo-{turn.id}"
-            st.button(undo, type="tertiary", key=key, on_click=_forget_note, args=(app, note))
-
-
-def _forget_note(app: App, note: Note) -> None:
-    attempt(lambda: app.memory.forget(person_id(), note.id))
+            forget = partial(app.memory.forget, person_id(), note.id)
+            st.button(undo, type="tertiary", key=key, on_click=attempt_in_callback, args=(forget,))
 
 
 def scroll_to_newest(conversation_id: str, turns: Sequence[TurnView]) -> None:
     """Scroll to a question that was just asked, or to the end of a conversation that was just opened."""
     state, newest = session(), turns[-1].id
-    scroll_to = (
-        f"st-key-question-{newest}"
-        if state.new_turn_id == newest
-        else "end"
-        if state.shown_conversation != conversation_id
-        else ""
-    )
+    opened = "end" if state.shown_conversation != conversation_id else ""
+    scroll_to = f"st-key-question-{newest}" if state.new_turn_id == newest else opened
     state.shown_conversation = conversation_id
     send_to_browser("place", scroll_to=scroll_to)
 

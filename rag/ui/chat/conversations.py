@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -18,7 +18,7 @@ from rag.ui.kit.actions import attempt
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import to_local
-from rag.ui.kit.session import CONVERSATION, MODES, Choices, Scope, session, set_conversation, set_param
+from rag.ui.kit.session import CONVERSATION, MODES, Scope, choices_of, session, set_conversation, set_param
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -58,27 +58,17 @@ def _open(app: App, conversation_id: str) -> None:
     state.conversation = conversation.id
     if conversation.library != state.library:
         state.library, state.search = conversation.library, None
-    _restore_choices(app, conversation.id)
-
-
-def _restore_choices(app: App, conversation_id: str) -> None:
-    """Restore the options of the last question, e.g. after a reload."""
-    state = session()
-    turns = app.conversations.turns(conversation_id, state.owner)
-    settings = turns[-1].settings if turns else {}
+    # Restore the options of the last question, e.g. after a reload.
+    settings = _last_settings(app, conversation.id)
     mode = settings.get("mode", "")
     state.mode = mode if mode in MODES else state.mode
-    state.scope = Scope.from_json(settings.get("scope", {}))
-    state.choices = Choices.from_settings(settings)
+    state.scope, state.choices = Scope.from_json(settings.get("scope", {})), choices_of(settings)
 
 
-def _restore_memory(app: App, conversation_id: str) -> None:
-    """Restore a conversation's memory options and selected pages, replacing this tab's choices."""
+def _last_settings(app: App, conversation_id: str) -> Mapping[str, Any]:
+    """Return the settings of the conversation's last question."""
     turns = app.conversations.turns(conversation_id, session().owner) if conversation_id else []
-    settings = turns[-1].settings if turns else {}
-    choices, scope = Choices.from_settings(settings), Scope.from_json(settings.get("scope", {}))
-    session().choices = replace(session().choices, memory=choices.memory, window=choices.window)
-    session().scope = replace(session().scope, pages=scope.pages)
+    return turns[-1].settings if turns else {}
 
 
 def current_conversation(app: App) -> Conversation | None:
@@ -95,9 +85,12 @@ def current_conversation(app: App) -> Conversation | None:
 
 
 def open_conversation(app: App, conversation_id: str) -> None:
-    """Open a conversation in this tab with its memory options and pages."""
+    """Open a conversation in this tab; its memory options and selected pages replace those of the tab."""
     set_conversation(conversation_id)
-    _restore_memory(app, conversation_id)
+    state, settings = session(), _last_settings(app, conversation_id)
+    choices, scope = choices_of(settings), Scope.from_json(settings.get("scope", {}))
+    state.choices = replace(state.choices, memory=choices.memory, window=choices.window)
+    state.scope = replace(state.scope, pages=scope.pages)
 
 
 def draw_conversation_list(app: App, library: str, language: Language, unread: Sequence[str] = ()) -> None:

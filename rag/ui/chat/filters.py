@@ -15,7 +15,7 @@ from rag.types import Page
 from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.parts import page_count, short_source, strategy_name
-from rag.ui.kit.session import Scope, count_pages, session
+from rag.ui.kit.session import Scope, count_pages, libraries_of, session
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -61,7 +61,7 @@ def draw_filters(app: App, library: str, language: Language) -> None:
 
 def _draw_choices(app: App, library: str, scope: Scope, language: Language) -> None:
     _draw_libraries(app, library, scope, language)
-    pages = none_if_unavailable(lambda: app.library_view((library, *_existing_libraries(app, scope))).pages())
+    pages = none_if_unavailable(lambda: app.library_view(libraries_of(app, library, scope)).pages())
     if pages is None:
         return
     titles = {page.url_hash: page.title or page.url for page in pages}
@@ -82,13 +82,16 @@ def _draw_choices(app: App, library: str, scope: Scope, language: Language) -> N
     )
     for column, name in zip(st.columns(2), ("since", "until"), strict=True):
         with column:
-            _draw_date(name, getattr(scope, name), language)
-
-
-def _existing_libraries(app: App, scope: Scope) -> list[str]:
-    """Return the selected libraries that still exist."""
-    existing = {info.name for info in app.libraries.infos()} if scope.libraries else set()
-    return [name for name in scope.libraries if name in existing]
+            _set_widget(name, getattr(scope, name))
+            st.date_input(
+                label(f"filters_{name}", language),
+                key=f"filter-{name}",
+                value=None,
+                min_value=_EARLIEST,
+                format="YYYY-MM-DD",
+                on_change=_store,
+                args=(name,),
+            )
 
 
 def _draw_libraries(app: App, library: str, scope: Scope, language: Language) -> None:
@@ -98,7 +101,7 @@ def _draw_libraries(app: App, library: str, scope: Scope, language: Language) ->
     if not others:
         return
     _draw_multiselect("libraries", others, scope.libraries, titles.__getitem__, language, "filters_libraries_none")
-    selected = [library, *_existing_libraries(app, scope)]
+    selected = libraries_of(app, library, scope)
     for place, name in enumerate(selected if len(selected) > 1 else ()):
         _set_widget(f"weight-{place}", float(scope.weights.get(name, 1.0)))
         st.slider(
@@ -131,30 +134,22 @@ def _draw_multiselect(
     )
 
 
-def _draw_date(name: str, day: date | None, language: Language) -> None:
-    _set_widget(name, day)
-    st.date_input(
-        label(f"filters_{name}", language),
-        key=f"filter-{name}",
-        value=None,
-        min_value=_EARLIEST,
-        format="YYYY-MM-DD",
-        on_change=_store,
-        args=(name,),
-    )
-
-
 def draw_strategy(app: App, language: Language) -> None:
     """Draw the choice of a search strategy, with a short description."""
     scope, standard, reranker = session().scope, app.settings.strategy, app.models.reranker
-    names = _strategy_names(standard)
+    names = sorted(STRATEGIES, key=lambda name: name != standard)
     selected = scope.strategy if scope.strategy in names else standard
     _set_widget("strategy", selected)
+
+    def name_of(strategy: str) -> str:
+        text = strategy_name(strategy, language, reranks=reranker is not None)
+        return label("strategy_default", language, name=text) if strategy == standard else text
+
     st.selectbox(
         label("strategy", language),
         names,
         key="filter-strategy",
-        format_func=lambda name: _strategy_option(name, standard, language, reranks=reranker is not None),
+        format_func=name_of,
         on_change=_store,
         args=("strategy", standard),
     )
@@ -162,21 +157,11 @@ def draw_strategy(app: App, language: Language) -> None:
         st.caption(hint)
 
 
-def _strategy_names(standard: str) -> list[str]:
-    """Return all strategies, `standard` first."""
-    return sorted(STRATEGIES, key=lambda name: name != standard)
-
-
 def strategy_hint(name: str, language: Language, reranker: str = "") -> str:
     """Return a short description of the strategy; empty if there is none."""
     key = f"strategy_{name}_hint" if reranker or name != "rerank" else "strategy_rerank_off_hint"
     model = {"model": escape_line(reranker)} if name == "rerank" and reranker else {}
     return label(key, language, **model).rstrip(".。") if key in sentences("en") else ""
-
-
-def _strategy_option(name: str, standard: str, language: Language, *, reranks: bool) -> str:
-    text = strategy_name(name, language, reranks=reranks)
-    return label("strategy_default", language, name=text) if name == standard else text
 
 
 def _set_widget(name: str, value: object) -> None:
@@ -245,7 +230,7 @@ def _set_scope(scope: Scope) -> None:
 
 def titles_of(app: App, library: str, scope: Scope) -> dict[str, str]:
     """Return the titles of the pages and libraries in the scope."""
-    libraries = (library, *_existing_libraries(app, scope))
+    libraries = libraries_of(app, library, scope)
     pages = none_if_unavailable(lambda: app.library_view(libraries).stored_pages(scope.pages)) if scope.pages else {}
     titles = {url_hash: page.title or page.url for url_hash, page in (pages or {}).items()}
     return titles | {name: app.libraries.title(name) for name in scope.libraries}

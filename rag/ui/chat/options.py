@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import streamlit as st
 
@@ -11,9 +12,18 @@ from rag.errors import RagError
 from rag.locales import Language, label, label_count
 from rag.reasoning.composing import COMPOSE
 from rag.reasoning.questions import DEFAULT_WINDOW, MEMORIES
+from rag.runs.run import RunOptions, TreeOrder
 from rag.ui.chat.filters import draw_strategy
 from rag.ui.kit.actions import draw_failure
-from rag.ui.kit.session import Choices, browser_key, chat_in_use, load_chat_model, save_chat_model, session
+from rag.ui.kit.session import (
+    browser_key,
+    cached,
+    chat_in_use,
+    chosen_options,
+    load_chat_model,
+    save_chat_model,
+    session,
+)
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions
@@ -28,7 +38,7 @@ _SAMPLING: Final = {
 }
 _MAX_STOPS: Final = 4  # the limit of OpenAI's protocol
 _NEED_MODEL = ("calls", "tokens")
-OPTIONS, _REQUESTED_MODEL, _PROBLEM, _SERVED = "options", "requested-model", "option-problem", "model-served"
+OPTIONS, _REQUESTED_MODEL, _PROBLEM = "options", "requested-model", "option-problem"
 
 
 def draw_options(app: App, language: Language) -> None:
@@ -39,8 +49,9 @@ def draw_options(app: App, language: Language) -> None:
         key=OPTIONS,
         on_change="rerun",
     )
+    height = (560 if chat_in_use(app) else 360) + {"research": 60, "judge": 120}.get(session().mode, 0)
     # The height is fixed, since the popover is placed before its content is drawn.
-    with choices, st.container(key="option-choices", height=_height(app), border=False):
+    with choices, st.container(key="option-choices", height=height, border=False):
         st.caption(label("options_lead", language))
         if choices.open:
             draw_strategy(app, language)
@@ -48,20 +59,18 @@ def draw_options(app: App, language: Language) -> None:
             if chat is not None:
                 _draw_model(chat, app, language)
                 _draw_sampling(language)
-                _draw_compose(language)
+                _draw_select("compose", COMPOSE, "compose_", language)
+                st.caption(label(f"compose_{session().choices.compose}_hint", language))
             _draw_memory(language)
             if session().mode == "research":
-                _draw_research(language)
+                _draw_toggle("approve", language)
             if session().mode == "judge":
-                _draw_judge(language, with_model=chat is not None)
+                _draw_select("tree_order", get_args(TreeOrder), "tree_order_", language)
+                if chat is not None:
+                    _draw_toggle("judge_each", language)
             _draw_limits(app, language, with_model=chat is not None)
-    if count := len(session().choices.options()):
+    if count := len(chosen_options(session().choices)):
         st.caption(label_count("options_chosen_one", "options_chosen", count, language), width="content")
-
-
-def _height(app: App) -> int:
-    height = 560 if chat_in_use(app) else 360
-    return height + {"research": 60, "judge": 120}.get(session().mode, 0)
 
 
 def _draw_model(chat: ChatOptions, app: App, language: Language) -> None:
@@ -157,67 +166,43 @@ def try_model(app: App, language: Language) -> bool:
 
 def list_models(app: App, chat: ChatOptions, language: Language) -> list[str]:
     """Return the models of the service, requested once per tab; empty if it has no list."""
-    cached: Any = st.session_state.get(_SERVED)
-    if cached is None or cached[0] != chat.service:
-        try:
-            with st.spinner(label("model_listing", language)):
-                cached = (chat.service, app.chats.list_models(chat))
-        except RagError:
-            return []
-        st.session_state[_SERVED] = cached
-    return list(cached[1])
 
+    def ask() -> list[str]:
+        with st.spinner(label("model_listing", language)):
+            return app.chats.list_models(chat)
 
-def _draw_compose(language: Language) -> None:
-    st.session_state["option-compose"] = session().choices.compose
-    st.selectbox(
-        label("option_compose", language),
-        COMPOSE,
-        key="option-compose",
-        format_func=lambda name: label(f"compose_{name}", language),
-        on_change=_store,
-        args=("compose",),
-    )
-    st.caption(label(f"compose_{session().choices.compose}_hint", language))
+    try:
+        return cached("model-served", chat.service, ask)
+    except RagError:
+        return []
 
 
 def _draw_memory(language: Language) -> None:
     """Draw the choice of conversation memory, and the size of a window."""
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    st.session_state["option-memory"] = session().choices.memory
     with left:
-        st.selectbox(
-            label("option_memory", language),
-            MEMORIES,
-            key="option-memory",
-            format_func=lambda name: label(f"memory_{name}", language),
-            on_change=_store,
-            args=("memory",),
-        )
+        _draw_select("memory", MEMORIES, "memory_", language)
     if session().choices.memory == "window":
         with right:
             _draw_number("window", (1, 50, 1), str(DEFAULT_WINDOW), language)
 
 
-def _draw_research(language: Language) -> None:
-    """Draw the toggle for approving a plan before it starts."""
-    st.session_state["option-approve"] = session().choices.approve
-    st.toggle(label("option_approve", language), key="option-approve", on_change=_store, args=("approve",))
-
-
-def _draw_judge(language: Language, *, with_model: bool) -> None:
-    st.session_state["option-tree_order"] = session().choices.tree_order
+def _draw_select(name: str, values: Sequence[str], prefix: str, language: Language) -> None:
+    """Draw the choice of an option; `prefix` is that of the values' labels."""
+    st.session_state[f"option-{name}"] = getattr(session().choices, name)
     st.selectbox(
-        label("option_tree_order", language),
-        ("breadth", "best"),
-        key="option-tree_order",
-        format_func=lambda name: label(f"tree_order_{name}", language),
+        label(f"option_{name}", language),
+        values,
+        key=f"option-{name}",
+        format_func=lambda value: label(f"{prefix}{value}", language),
         on_change=_store,
-        args=("tree_order",),
+        args=(name,),
     )
-    if with_model:
-        st.session_state["option-judge_each"] = session().choices.judge_each
-        st.toggle(label("option_judge_each", language), key="option-judge_each", on_change=_store, args=("judge_each",))
+
+
+def _draw_toggle(name: str, language: Language) -> None:
+    st.session_state[f"option-{name}"] = getattr(session().choices, name)
+    st.toggle(label(f"option_{name}", language), key=f"option-{name}", on_change=_store, args=(name,))
 
 
 def _draw_limits(app: App, language: Language, *, with_model: bool) -> None:
@@ -248,4 +233,4 @@ def _draw_number(name: str, bounds: tuple[float, float, float], standard: str, l
 
 def _store(name: str) -> None:
     value = st.session_state[f"option-{name}"]
-    session().choices = replace(session().choices, **{name: getattr(Choices(), name) if value is None else value})
+    session().choices = replace(session().choices, **{name: getattr(RunOptions(), name) if value is None else value})

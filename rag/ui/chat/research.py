@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -12,11 +13,11 @@ from rag.locales import Language, label
 from rag.store.sql.conversation_table import Change
 from rag.types import Answer, Wait
 from rag.ui.chat.diagrams import plan_diagram, scrollable_diagram
-from rag.ui.kit.actions import attempt
+from rag.ui.kit.actions import attempt, attempt_in_callback
 from rag.ui.kit.markdown import escape_line, shorten, web_link
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import close_popover, format_time
-from rag.ui.kit.runs import LiveRun, draw_run_controls, draw_usage, note_text, request_change
+from rag.ui.kit.runs import LiveRun, draw_end, draw_run_controls, draw_usage, note_text, request_change
 from rag.ui.kit.session import person_id, session
 
 if TYPE_CHECKING:
@@ -138,14 +139,9 @@ def _draw_permission(app: App, turn: TurnView, wait: Wait, language: Language) -
                     label(f"research_leave_{choice}", language),
                     type="primary" if choice == "question" else "secondary",
                     key=f"leave-{choice}-{turn.id}",
-                    on_click=_answer_permission,
-                    args=(app, turn, wait, choice),
+                    on_click=attempt_in_callback,
+                    args=(partial(_reply, app, turn, wait, {"web": choice}),),
                 )
-
-
-def _answer_permission(app: App, turn: TurnView, wait: Wait, choice: str) -> None:
-    if attempt(lambda: _reply(app, turn, wait, {"web": choice})):
-        session().live_runs.pop(turn.id, None)
 
 
 def _draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
@@ -164,11 +160,11 @@ def _draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> 
             st.checkbox(label("research_keep", language), value=True, key=keep)
         st.text_input(label("research_new_step", language), key=f"plan-new-{turn.id}", max_chars=_LONGEST)
         begin = st.form_submit_button(label("research_begin", language), type="primary", key=f"begin-{turn.id}")
-    clarification = str(st.session_state.get(f"plan-meant-{turn.id}") or "")
-    reply = {"changes": _plan_changes(turn.id, steps), "meant": clarification} if begin else {}
-    if begin and attempt(lambda: _reply(app, turn, wait, reply)):
-        session().live_runs.pop(turn.id, None)
-        st.rerun()
+    if begin:
+        clarification = str(st.session_state.get(f"plan-meant-{turn.id}") or "")
+        reply = {"changes": _plan_changes(turn.id, steps), "meant": clarification}
+        if attempt(lambda: _reply(app, turn, wait, reply)):
+            st.rerun()
 
 
 def _plan_changes(turn_id: str, steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -185,18 +181,16 @@ def _plan_changes(turn_id: str, steps: Sequence[Mapping[str, Any]]) -> list[dict
 
 
 def _reply(app: App, turn: TurnView, wait: Wait, reply: Mapping[str, Any]) -> None:
+    """Resume a waiting run with the user's reply. Raises RagError."""
     app.reply(turn.id, {wait.id: dict(reply)}, owner=session().owner, chat=session().chat)
+    session().live_runs.pop(turn.id, None)
 
 
 def draw_resume(app: App, turn: TurnView, language: Language) -> None:
     """Draw the button that resumes a run whose process ended before its report."""
     text, icon = label("research_go_on", language), ":material/resume:"
-    st.button(text, icon=icon, type="primary", key=f"go-on-{turn.id}", on_click=_resume, args=(app, turn))
-
-
-def _resume(app: App, turn: TurnView) -> None:
-    state = session()
-    attempt(lambda: app.resume_turn(turn.id, owner=state.owner, chat=state.chat))
+    resume = partial(app.resume_turn, turn.id, owner=session().owner, chat=session().chat)
+    st.button(text, icon=icon, type="primary", key=f"go-on-{turn.id}", on_click=attempt_in_callback, args=(resume,))
 
 
 def draw_findings(app: App, library: str, answer: Answer, language: Language, *, key: str) -> None:
@@ -226,10 +220,8 @@ def draw_plan(answer: Answer, language: Language, *, key: str) -> None:
         for reason in dict.fromkeys(decision["justification"] for decision in trail.get("decisions", ())):
             if reason:
                 st.caption(f":material/alt_route: {escape_line(reason)}")
-        if trail.get("stop", {}).get("code") in _PLANNED_STOPS:
-            st.caption(f":material/flag: {note_text(trail['stop'], language)}")
-        if notes := dict.fromkeys(note_text(note, language) for note in trail.get("notes", ())):
-            st.caption(f":material/rule: {label('research_notes', language)}: {' · '.join(notes)}")
+        stop = trail.get("stop", {})
+        draw_end(stop if stop.get("code") in _PLANNED_STOPS else None, trail.get("notes", ()), language)
 
 
 def _draw_web(app: App, library: str, trail: Mapping[str, Any], language: Language, *, key: str) -> None:

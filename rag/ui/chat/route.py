@@ -57,17 +57,24 @@ def draw_route(app: App, library: str, turn: TurnView, data: Mapping[str, Any], 
                 args=(app, library, turn, data, "ask"),
             )
         _draw_inline_options(app, library, turn, data, language)
-        _draw_menu(app, library, turn, data, language)
-    _draw_confirm(app, library, turn, data, language)
+        draw_route_menu(app, library, turn, language, data)
+    if data.get("confirm"):
+        st.button(
+            label("way_confirm", language, count=data["confirm"]),
+            type="primary",
+            icon=":material/bookmark_add:",
+            key=f"way-confirm-{turn.id}",
+            on_click=_resend,
+            args=(app, library, turn),
+            kwargs={"confirmed": True},
+        )
     _draw_saving(app, library, turn, data, language)
 
 
-def draw_route_menu(app: App, library: str, turn: TurnView, language: Language) -> None:
-    """Draw the menu of other routes for a message that was routed as a plain question."""
-    _draw_menu(app, library, turn, _PLAIN, language)
-
-
-def _draw_menu(app: App, library: str, turn: TurnView, data: Mapping[str, Any], language: Language) -> None:
+def draw_route_menu(
+    app: App, library: str, turn: TurnView, language: Language, data: Mapping[str, Any] = _PLAIN
+) -> None:
+    """Draw the menu of other routes for a message; by default for one that was routed as a plain question."""
     saves = bool(data["addresses"] or data.get("job"))
     options = [
         key for key in _ICONS if key not in (data["route"], "small_talk", "unknown") and (saves or key not in _SAVING)
@@ -112,19 +119,6 @@ def _attachments(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"saving": data["job"]} if data.get("job") and not data["addresses"] else {}
 
 
-def _draw_confirm(app: App, library: str, turn: TurnView, data: Mapping[str, Any], language: Language) -> None:
-    if data.get("confirm"):
-        st.button(
-            label("way_confirm", language, count=data["confirm"]),
-            type="primary",
-            icon=":material/bookmark_add:",
-            key=f"way-confirm-{turn.id}",
-            on_click=_resend,
-            args=(app, library, turn),
-            kwargs={"confirmed": True},
-        )
-
-
 def draw_page_removal(app: App, library: str, turn: TurnView, language: Language) -> None:
     """Draw a button for each page to remove or, if none matches, each nearest page; a dialog asks for confirmation."""
     rows = turn.route.get("remove") or turn.route.get("near") or ()
@@ -149,12 +143,8 @@ def _draw_saving(app: App, library: str, turn: TurnView, data: Mapping[str, Any]
             draw_progress(app, jobs_of(app).job(data["job"]), language)
         return
     rows = sorted(data.get("saved", ()), key=lambda row: row["status"] in SAVED)  # failures first
-    pages = (
-        none_if_unavailable(
-            lambda: app.library(library).stored_pages([row["url_hash"] for row in rows if row["url_hash"]])
-        )
-        or {}
-    )
+    hashes = [row["url_hash"] for row in rows if row["url_hash"]]
+    pages = none_if_unavailable(lambda: app.library(library).stored_pages(hashes)) or {}
     if data["route"] == "save":
         saved = [row["url_hash"] for row in rows if row["status"] in SAVED]
         draw_import_card(app, library, saved, partial(ask, app, library), language, key=turn.id)

@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from rag.locales import Language, label, say, sentences
+from rag.locales import Language, label, label_or, say, sentences
 from rag.retrieval.explain import LegRank, Row, legs_of, rows_of
 from rag.text import is_chinese, lazy_regex
 from rag.types import Answer, Citation, Notice, Passage, Retrieval
@@ -92,12 +92,9 @@ def _cell(leg: str, leg_rank: LegRank | None, best: float, language: Language) -
     if leg_rank.query > 1:
         parts.append(f":gray[{label('candidate_query', language, number=leg_rank.query)}]")
     if best > 0.0:
-        parts.append(_bar(leg_rank.score / best))
+        length = min(_BAR, max(1, round(_BAR * leg_rank.score / best)))
+        parts.append(f":primary[{'━' * length}]")
     return " ".join(parts)
-
-
-def _bar(share: float) -> str:
-    return f":primary[{'━' * min(_BAR, max(1, round(_BAR * share)))}]"
 
 
 def best_score(rows: Sequence[Row], legs: Sequence[str]) -> float:
@@ -107,8 +104,7 @@ def best_score(rows: Sequence[Row], legs: Sequence[str]) -> float:
 
 def leg_name(leg: str, language: Language) -> str:
     """Return a leg's label; without one, its own name."""
-    key = f"leg_{leg}"
-    return label(key, language) if key in sentences("en") else escape_line(leg)
+    return label_or(escape_line(leg), f"leg_{leg}", language)
 
 
 def format_score(value: float) -> str:
@@ -146,7 +142,8 @@ def draw_searches(answer: Answer, language: Language, *, key: str, recall: Calla
     if len(searches) == 1:
         _draw_search(searches[0], answer, language, key=f"{key}-1")
         return
-    names = [f"{number} · {_tab_name(result.question)}" for number, result in enumerate(searches, 1)]
+    questions = [escape_line(shorten(" ".join(result.question.split()), _LONGEST_TAB)) for result in searches]
+    names = [f"{number} · {question}" for number, question in enumerate(questions, 1)]
     for number, (tab, result) in enumerate(zip(st.tabs(names) if names else (), searches, strict=True), 1):
         with tab:
             _draw_search(result, answer, language, key=f"{key}-{number}")
@@ -161,10 +158,6 @@ def draw_explanation(result: Retrieval, language: Language, *, key: str) -> None
 def likelihood(answerable: float, language: Language) -> str:
     """Return the probability of an answer, in words."""
     return label("why_likely", language, percent=round(100 * min(1.0, max(0.0, answerable))))
-
-
-def _tab_name(question: str) -> str:
-    return escape_line(shorten(" ".join(question.split()), _LONGEST_TAB))
 
 
 def _draw_search(result: Retrieval, answer: Answer | None, language: Language, *, key: str) -> None:
@@ -191,22 +184,22 @@ def fact_lines(result: Retrieval, language: Language) -> list[str]:
     """Return lines of Markdown: question, strategy, legs, the strategy's notes, and times."""
     selected = sum(candidate.place is not None for candidate in result.candidates)
     counts = label("why_counts", language, kept=selected, count=len(result.candidates))
-    times = [f"{_stage_name(stage, language)} {duration(ms, language)}" for stage, ms in result.ms.items()]
+    times = [
+        f"{label_or(escape_line(stage), f'stage_ms_{stage}', language)} {duration(ms, language)}"
+        for stage, ms in result.ms.items()
+    ]
+    reranks = result.notes.get("reranker", {}).get("code") == "rerank_with"
     lines = [
         _fact("why_asked", f"“{escape_line(result.question)}”", language),
-        _fact("why_strategy", strategy_name(result.strategy, language, reranks=_is_reranked(result)), language),
+        _fact("why_strategy", strategy_name(result.strategy, language, reranks=reranks), language),
         _fact("why_legs", f"{_legs(result, language)} :gray[· {counts}]", language),
         *note_lines(result.notes, language),
     ]
     return [*lines, _fact("why_time", " · ".join(times), language)] if times else lines
 
 
-def _is_reranked(result: Retrieval) -> bool:
-    return result.strategy != "rerank" or result.notes.get("reranker", {}).get("code") == "rerank_with"
-
-
 def _fact(key: str, value: str, language: Language) -> str:
-    name = label(key, language) if key in sentences("en") else escape_line(key.removeprefix("why_").replace("_", " "))
+    name = label_or(escape_line(key.removeprefix("why_").replace("_", " ")), key, language)
     return f":gray[{name}] {value}"
 
 
@@ -216,11 +209,6 @@ def _legs(result: Retrieval, language: Language) -> str:
         "dense" not in result.legs and result.legs and result.strategy != "keyword" and "meaning" not in result.notes
     )
     return label("why_not_read", language, legs=names) if silent else names
-
-
-def _stage_name(stage: str, language: Language) -> str:
-    key = f"stage_ms_{stage}"
-    return label(key, language) if key in sentences("en") else escape_line(stage)
 
 
 def note_lines(notes: Mapping[str, Any], language: Language) -> list[str]:
@@ -233,7 +221,9 @@ def _as_text(value: object, language: Language) -> str:
     """Return plain data as escaped text, and {"code", "params"} as its sentence."""
     if isinstance(value, Mapping):
         if "code" in value:
-            return _format_notice(str(value["code"]), value.get("params") or {}, language)
+            code = str(value["code"])
+            notice = Notice(code, value.get("params") or {})
+            return escape_line(say(notice, language) if code in sentences("en") else code)
         parts = ((str(name), _as_text(item, language)) for name, item in value.items())
         return " · ".join(f"{escape_line(name)}: {text}" for name, text in parts if text)
     if isinstance(value, list | tuple | set | frozenset):
@@ -241,7 +231,3 @@ def _as_text(value: object, language: Language) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
     return "" if value is None else escape_line(shorten(str(value), _LONGEST_NOTE))
-
-
-def _format_notice(code: str, params: Mapping[str, Any], language: Language) -> str:
-    return escape_line(say(Notice(code, params), language) if code in sentences("en") else code)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
 
@@ -19,7 +19,7 @@ from rag.ui.chat.composer import draw_composer
 from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.session import count_pages, is_empty, person_id, session
+from rag.ui.kit.session import cached, count_pages, is_empty, person_id, session
 from rag.web.urls import url_hash
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def draw_start(app: App, library: str, language: Language) -> None:
             st.markdown(label("empty_lead", language))
         draw_composer(app, library, language, None)
         if empty:
-            _draw_questions(app, library, _sample_questions(language), language, samples=True)
+            _draw_questions(app, library, _pick_examples(_examples(), language), language, samples=True)
             _draw_add_buttons(app, library, language)
         else:
             newest, questions = none_if_unavailable(lambda: _newest_and_questions(app, library, language)) or ([], [])
@@ -111,15 +111,15 @@ def _draw_pages(name: str, pages: Sequence[Page], language: Language) -> None:
 
 def _newest_and_questions(app: App, library: str, language: Language) -> tuple[list[Page], list[str]]:
     """Return the newest pages and questions about them, cached until the page count changes."""
-    key = (library, count_pages(app, library), language)
-    cached: Any = st.session_state.get("start-at-hand")
-    if cached is None or cached[0] != key:
+
+    def choose() -> tuple[list[Page], list[str]]:
         latest = sorted(app.library(library).pages(), key=lambda page: page.added_at, reverse=True)
         newest, in_language = latest[:_LIMIT], [page for page in latest if page.language == language][:_LIMIT]
         questions = example_questions(app, library, language) or _first_questions(app, library, in_language or newest)
-        questions = questions or [label("near_page", language, title=page.title) for page in newest if page.title][:2]
-        st.session_state["start-at-hand"] = cached = (key, newest, questions)
-    return cached[1], cached[2]
+        titles = [label("near_page", language, title=page.title) for page in newest if page.title]
+        return newest, questions or titles[:2]
+
+    return cached("start-at-hand", (library, count_pages(app, library), language), choose)
 
 
 def _first_questions(app: App, library: str, pages: Sequence[Page]) -> list[str]:
@@ -140,16 +140,10 @@ class _Example(NamedTuple):
 
 def example_questions(app: App, library: str, language: Language, among: Sequence[str] | None = None) -> list[str]:
     """Return a few questions about pages of `library` (and of `among`, if given), in `language` if there are any."""
-    pages = (
-        none_if_unavailable(lambda: app.library(library).stored_pages([example.page for example in _examples()])) or {}
-    )
+    hashes = [example.page for example in _examples()]
+    pages = none_if_unavailable(lambda: app.library(library).stored_pages(hashes)) or {}
     selected = pages.keys() if among is None else pages.keys() & set(among)
     return _pick_examples([example for example in _examples() if example.page in selected], language)
-
-
-def _sample_questions(language: Language) -> list[str]:
-    """Return a few questions that the sample pages answer once they are loaded."""
-    return _pick_examples(_examples(), language)
 
 
 def _pick_examples(examples: list[_Example], language: Language) -> list[str]:

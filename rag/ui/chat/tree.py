@@ -19,9 +19,9 @@ from rag.ui.chat.asking import ask
 from rag.ui.chat.diagrams import NARROW, SIGNS, WIDE, linked_diagrams, state_word, tree_diagram
 from rag.ui.kit.markdown import answer_markdown, escape_line, is_web_url, shorten, web_link
 from rag.ui.kit.parts import duration
-from rag.ui.kit.runs import LiveRun, draw_run_controls, draw_usage, note_text
-from rag.ui.kit.session import chat_in_use, session
-from rag.ui.kit.sources import Source, anchor_of, draw_panel_link, libraries_of, library_of
+from rag.ui.kit.runs import LiveRun, draw_end, draw_run_controls, draw_usage
+from rag.ui.kit.session import Scope, chat_in_use, libraries_of, session
+from rag.ui.kit.sources import Source, anchor_of, draw_panel_link, library_of
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -58,7 +58,7 @@ def draw_tree(app: App, library: str, turn: TurnView, answer: Answer, language: 
         _draw_picture(nodes, language, key=turn.id)
         for node in nodes:
             _draw_node(app, library, turn, answer, node, language)
-        _draw_end(answer.trail, language)
+        draw_end(answer.trail.get("stop"), answer.trail.get("notes", ()), language)
 
 
 def _draw_picture(nodes: Sequence[TreeNode], language: Language, *, key: str) -> None:
@@ -72,14 +72,12 @@ def _draw_picture(nodes: Sequence[TreeNode], language: Language, *, key: str) ->
 
 
 def _signs(nodes: Sequence[TreeNode], language: Language) -> str:
+    def meaning(state: State) -> str:
+        is_link = state in ("linked", "refused")
+        return label(f"tree_sign_{state}", language) if is_link else say(Notice(f"tree_{state}"), language)
+
     states = dict.fromkeys(node.state for node in nodes)
-    return " · ".join(f"{escape_line(SIGNS[state][0])} {_sign_meaning(state, language)}" for state in states)
-
-
-def _sign_meaning(state: State, language: Language) -> str:
-    if state in ("linked", "refused"):
-        return label(f"tree_sign_{state}", language)
-    return say(Notice(f"tree_{state}"), language)
+    return " · ".join(f"{escape_line(SIGNS[state][0])} {meaning(state)}" for state in states)
 
 
 def _head(node: TreeNode, language: Language) -> str:
@@ -105,7 +103,8 @@ def _draw_inside(app: App, library: str, turn: TurnView, node: TreeNode, languag
     row = node.row
     if node.completes:
         st.caption(label("tree_completes", language, title=escape_line(node.completes)))
-    texts = app.library_view(libraries_of(app, library, turn)).texts([verdict["url_hash"] for verdict in node.judged])
+    libraries = libraries_of(app, library, Scope.from_json(turn.settings.get("scope", {})))
+    texts = app.library_view(libraries).texts([verdict["url_hash"] for verdict in node.judged])
     for place, verdict in enumerate(node.judged):
         key, text = f"{turn.id}-{node.number}-{place}", texts.get(verdict["url_hash"], "")
         with st.container(key=f"verdict-{key}", gap=None):
@@ -154,13 +153,6 @@ def _draw_state(app: App, turn: TurnView, node: TreeNode, language: Language) ->
                 st.json(values, expanded=1)
             else:
                 st.caption(label("tree_state_gone", language))
-
-
-def _draw_end(trail: Mapping[str, Any], language: Language) -> None:
-    if stop := trail.get("stop"):
-        st.caption(f":material/flag: {note_text(stop, language)}")
-    if notes := dict.fromkeys(note_text(note, language) for note in trail.get("notes", ())):
-        st.caption(f":material/rule: {label('research_notes', language)}: {' · '.join(notes)}")
 
 
 def tree_anchor(turn_id: str) -> str:
@@ -282,20 +274,14 @@ def _describe_branch(branch: Mapping[str, Any], rows: Sequence[Mapping[str, Any]
     return " · ".join(parts)
 
 
-def related_turns(turn: TurnView, turns: Sequence[TurnView]) -> list[TurnView]:
-    """Return the turns whose trees this one continues, or which continue it."""
-    from_, to = _origin(turn), turn.id
-    return [
-        one for one in turns if one.answer and one.answer.trail.get("tree") and (one.id == from_ or _origin(one) == to)
-    ]
-
-
 def _origin(turn: TurnView) -> str:
     return str(turn.answer.trail.get("branch", {}).get("turn", "")) if turn.answer else ""
 
 
-def draw_comparison(turn: TurnView, answer: Answer, others: Sequence[TurnView], language: Language) -> None:
-    """Draw two branches side by side, the earlier one on the left."""
+def draw_comparison(turn: TurnView, answer: Answer, turns: Sequence[TurnView], language: Language) -> None:
+    """Draw the tree beside one that it continues, or which continues it; the earlier one is on the left."""
+    related = (one for one in turns if one.id == _origin(turn) or _origin(one) == turn.id)
+    others = [one for one in related if one.answer and one.answer.trail.get("tree")]
     if not others:
         return
     panel = st.expander(

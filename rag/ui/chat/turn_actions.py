@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
@@ -15,13 +16,13 @@ from rag.types import Answer, Notice, Step
 from rag.ui.chat.asking import ask, ask_in_callback, regenerate
 from rag.ui.chat.options import list_models
 from rag.ui.chat.route import draw_route_menu
-from rag.ui.kit.actions import attempt
+from rag.ui.kit.actions import attempt, attempt_in_callback
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.parts import close_popover
 from rag.ui.kit.session import MODES, NEED_MODEL, chat_in_use, session
 
 if TYPE_CHECKING:
-    from rag.app import App, ChatOptions
+    from rag.app import App
     from rag.conversations.conversations import TurnView
 
 _LINKS = {"copy": "content_copy", "share": "link"}
@@ -46,8 +47,7 @@ def _draw_thumbs(app: App, turn: TurnView, language: Language) -> None:
 
 
 def _rate(app: App, turn: TurnView) -> None:
-    thumb = st.session_state[f"thumbs-{turn.id}"]
-    owner = session().owner
+    thumb, owner = st.session_state[f"thumbs-{turn.id}"], session().owner
     if thumb is None:
         attempt(lambda: app.feedback.withdraw(turn.id, owner))
     else:
@@ -131,36 +131,29 @@ def draw_actions(app: App, library: str, turn: TurnView, language: Language) -> 
 
 
 def _draw_pin(app: App, turn: TurnView, language: Language) -> None:
+    pin = partial(app.conversations.pin_answer, turn.id, not turn.pinned, session().owner)
     st.button(
         label("talk_unpin" if turn.pinned else "talk_pin", language),
         icon=":material/keep_off:" if turn.pinned else ":material/keep:",
         type="tertiary",
         key=f"pin-{turn.id}",
         help=label("answer_pin_hint", language),
-        on_click=_pin,
-        args=(app, turn),
+        on_click=attempt_in_callback,
+        args=(pin,),
     )
 
 
-def _pin(app: App, turn: TurnView) -> None:
-    attempt(lambda: app.conversations.pin_answer(turn.id, not turn.pinned, session().owner))
-
-
 def _draw_save(app: App, library: str, turn: TurnView, language: Language) -> None:
+    save = partial(app.save_note, turn.id, library=library, owner=session().owner, language=language)
     st.button(
         label("note_save", language),
         icon=":material/bookmark_add:",
         type="tertiary",
         key=f"note-{turn.id}",
         help=label("note_save_hint", language),
-        on_click=_save,
-        args=(app, library, turn, language),
+        on_click=attempt_in_callback,
+        args=(save, Notice("note_saved")),
     )
-
-
-def _save(app: App, library: str, turn: TurnView, language: Language) -> None:
-    owner = session().owner
-    attempt(lambda: app.save_note(turn.id, library=library, owner=owner, language=language), Notice("note_saved"))
 
 
 def draw_again(app: App, library: str, turn: TurnView, language: Language) -> None:
@@ -198,7 +191,9 @@ def _draw_regenerate(app: App, turn: TurnView, language: Language) -> None:
                 if mode != turn.settings.get("mode") and (chat is not None or mode not in NEED_MODEL):
                     words = label("regenerate_mode", language, mode=label(f"mode_{mode}", language))
                     _draw_regenerate_choice(app, turn, mode, "tune", words, mode=mode)
-        for place, model in enumerate(_other_models(app, chat, language)):
+        models = list_models(app, chat, language) if chat and app.chats.own_allowed else []
+        others = [model for model in models if chat and model != chat.model]
+        for place, model in enumerate(others[:_MAX_MODELS]):
             words = label("regenerate_model", language, model=escape_line(model))
             _draw_regenerate_choice(app, turn, f"model-{place}", "smart_toy", words, model=model)
 
@@ -219,13 +214,6 @@ def _draw_regenerate_choice(app: App, turn: TurnView, name: str, icon: str, word
 def _regenerate(app: App, turn: TurnView, **options: str) -> None:
     close_popover(f"regenerate-{turn.id}")
     regenerate(app, turn, **options)
-
-
-def _other_models(app: App, chat: ChatOptions | None, language: Language) -> list[str]:
-    """Return the other models of the service, if users may choose one."""
-    if chat is None or not app.chats.own_allowed:
-        return []
-    return [name for name in list_models(app, chat, language) if name != chat.model][:_MAX_MODELS]
 
 
 def followup_line(question: str, standalone: str, steps: Sequence[Step], language: Language) -> str:

@@ -30,14 +30,9 @@ _COLORS = {"better": "green", "worse": "red", "no_difference_shown": "gray", "to
 _LIMIT = 20
 _MAIN_METRICS = ("recall@4000", "all@4000", "faithfulness", "contains", "token_f1", "calls", "seconds_p50")
 _ANSWER_METRICS = (
-    "recall@4000",
-    "all@4000",
-    "context_precision",
-    "context_recall",
-    "faithfulness",
-    "answer_correctness",
+    *("recall@4000", "all@4000", "context_precision", "context_recall", "faithfulness", "answer_correctness"),
+    *("token_f1", "calls", "searches", "seconds"),
 )
-_ANSWER_COSTS = ("token_f1", "calls", "searches", "seconds")
 _PASSAGES, _PREVIEW, _LONGEST_FIELD = 5, 300, 2_000
 
 
@@ -258,7 +253,7 @@ def _draw_answer(row: RowView, language: Language) -> None:
     st.markdown(f"**{escape_line(setting_name(row.setting, language))}** :gray[{outcome}]")
     if row.answer.text:
         st.markdown(answer_markdown(row.answer.text), anchors=False)
-    scores = [(metric_name(name, language), row.scores.get(name)) for name in (*_ANSWER_METRICS, *_ANSWER_COSTS)]
+    scores = [(metric_name(name, language), row.scores.get(name)) for name in _ANSWER_METRICS]
     rows = [{"metric": name, "value": round(value, 3)} for name, value in scores if value is not None]
     columns = {name: label(f"figure_{name}", language) for name in ("metric", "value")}
     draw_table(rows, column_config=columns, hide_index=True)

@@ -12,7 +12,7 @@ from rag.evaluation.evaluation import Side
 from rag.evaluation.judge import MIN_LABELS
 from rag.locales import Language, label
 from rag.ui.evaluation.runs import side_name
-from rag.ui.kit.actions import attempt
+from rag.ui.kit.actions import attempt_and_rerun
 from rag.ui.kit.markdown import escape, escape_line
 from rag.ui.kit.parts import draw_table
 from rag.ui.kit.session import evaluation_of
@@ -73,8 +73,7 @@ def _draw_queue(app: App, library: str, language: Language) -> None:
     }
     side = st.selectbox(label("judge_of", language), list(names), key="judge-run", format_func=names.__getitem__)
     if st.button(label("judge_fetch", language), type="primary", key="judge-fetch"):
-        attempt(lambda: evaluation_of(app).queue_labels(side))
-        st.rerun()
+        attempt_and_rerun(lambda: evaluation_of(app).queue_labels(side))
 
 
 def _draw_label(app: App, waiting: Sequence[Label], language: Language) -> None:

@@ -14,7 +14,7 @@ from rag.evaluation.evaluation import Side
 from rag.locales import Language, label, say
 from rag.ui.evaluation.charts import chart_calibration, chart_points
 from rag.ui.evaluation.sets import choose_set
-from rag.ui.kit.actions import attempt, attempt_here
+from rag.ui.kit.actions import attempt_and_rerun, attempt_here
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.parts import draw_table, duration, format_time, metric_name, strategy_name
 from rag.ui.kit.session import MODES, chat_in_use, evaluation_of, person_id, session
@@ -36,22 +36,15 @@ def draw_runs(app: App, library: str, language: Language) -> None:
         return
     with st.container(border=True, key="run-new"):
         _draw_new(app, question_set, language)
-    _draw_over_time(app, library, language)
+    faithfulness = (scores.get("faithfulness") for _, scores in evaluation_of(app).scores_over_time(library))
+    points = [(float(place), value, "") for place, value in enumerate(faithfulness) if value is not None]
+    if len(points) > 1:
+        st.image(chart_points(label("chart_time", language), points), width="content")
     runs = evaluation_of(app).runs.runs(library)[:_LIMIT]
     for run in runs:
         with st.container(border=True, key=f"run-{run.id}"):
             every = _POLL_SECONDS if run.state == "running" else None
             st.fragment(_draw_run, run_every=every)(app, run.id, language)
-
-
-def _draw_over_time(app: App, library: str, language: Language) -> None:
-    """Draw the faithfulness of the user's scored answers over time."""
-    points_in_time = [
-        (when, scores.get("faithfulness")) for when, scores in evaluation_of(app).scores_over_time(library)
-    ]
-    points = [(float(at), value, "") for at, (_, value) in enumerate(points_in_time) if value is not None]
-    if len(points) > 1:
-        st.image(chart_points(label("chart_time", language), points), width="content")
 
 
 def _draw_new(app: App, question_set: SetView, language: Language) -> None:
@@ -132,8 +125,7 @@ def _draw_actions(app: App, run: RunView, language: Language) -> None:
         for name, icon, action in actions.get(run.state, (("delete", "delete", runs.delete),)):
             text = label(f"run_{name}", language)
             if st.button(text, icon=f":material/{icon}:", type="tertiary", key=f"run-{name}-{run.id}"):
-                attempt(partial(action, run.id))
-                st.rerun()
+                attempt_and_rerun(partial(action, run.id))
 
 
 def _draw_figures(app: App, run: RunView, language: Language) -> None:

@@ -15,7 +15,7 @@ from rag.locales import Language, label
 from rag.reading.charset import decode
 from rag.text import question_language
 from rag.types import Notice
-from rag.ui.kit.actions import attempt, attempt_here
+from rag.ui.kit.actions import attempt, attempt_and_rerun, attempt_here
 from rag.ui.kit.parts import draw_table
 from rag.ui.kit.session import chat_in_use, evaluation_of, person_id, session, set_param
 
@@ -109,8 +109,7 @@ def _draw_set_actions(app: App, question_set: SetView, cases: list[Case], langua
         for name, (icon, action) in actions.items() if ids else ():
             text = label(f"case_{name}_do", language)
             if st.button(text, icon=f":material/{icon}:", key=f"case-{name}"):
-                attempt(action)
-                st.rerun()
+                attempt_and_rerun(action)
         for form, media in _FORMATS.items():
             name = f"{question_set.name}.{form if form == 'csv' else 'jsonl'}"
             text = label("sets_download", language, form=form.upper())

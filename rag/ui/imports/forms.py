@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, get_args
 import streamlit as st
 
 from rag.errors import RagError
-from rag.ingest.discovery import SiteKind
+from rag.ingest.discovery import MAX_DEPTH, MAX_PAGES, SiteKind, SitePlan
 from rag.ingest.sources import find_urls
 from rag.locales import Language, label, label_count
 from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.markdown import escape_line, is_web_url, web_link
 from rag.ui.kit.session import person_id, reset_count
 from rag.web.search import WebHit
-from rag.web.urls import MAX_DEPTH, MAX_PAGES, SiteScope, split_url
+from rag.web.urls import split_url
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -43,8 +43,8 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
     start = _site_address(address or "")
     prefix, pages, depth = _draw_limits(kind, start, language)
     if start and kind != "feed":
-        scope = SiteScope(start, prefix)
-        st.caption(label("site_within", language, place=escape_line(f"{split_url(start).netloc}{scope.folder}")))
+        folder = SitePlan(start, kind, prefix).folder
+        st.caption(label("site_within", language, place=escape_line(f"{split_url(start).netloc}{folder}")))
     if not st.button(label("site_go", language), type="primary", icon=":material/travel_explore:", key="add-site"):
         return None
     if not start:
@@ -68,7 +68,7 @@ def _draw_limits(kind: SiteKind, start: str, language: Language) -> tuple[str, i
     columns = st.columns([2, 1, 1] if kind == "crawl" else [2, 1] if kind == "sitemap" else [1, 2])
     prefix, depth = "", MAX_DEPTH
     if kind != "feed":
-        hint = SiteScope(start).folder if start and kind == "crawl" else "/"
+        hint = SitePlan(start, kind).folder if start and kind == "crawl" else "/"
         with columns.pop(0):
             prefix = (
                 st.text_input(

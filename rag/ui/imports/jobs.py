@@ -10,7 +10,7 @@ import streamlit as st
 from rag.errors import RagError
 from rag.locales import Language, label, label_count, say
 from rag.types import SAVED, Decision, IngestResult, IngestStatus, Notice, Stage
-from rag.ui.kit.actions import attempt, is_restore, none_if_unavailable
+from rag.ui.kit.actions import attempt_and_rerun, is_restore, none_if_unavailable
 from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, job_summary, kind_key, outcome_of
 from rag.ui.kit.markdown import escape_line, is_web_url, shorten
 from rag.ui.kit.navigation import go
@@ -28,16 +28,15 @@ Samples = Callable[[Sequence[str]], Sequence[str]]
 """A function that returns sample questions about the pages with these url_hashes."""
 _MORE_JOBS = 10
 _STATE_ICONS = {"running": "sync", "paused": "pause_circle", "done": "check_circle", "cancelled": "stop_circle"}
-_ICONS: dict[Decision, str] = {
+_ICONS: dict[Decision, str] = {  # in display order
     "retry": "replay",
     "add_anyway": "check",
-    "keep_both": "content_copy",
     "refresh": "sync",
+    "keep_both": "content_copy",
     "skip": "do_not_disturb_on",
 }
 _PREVIEW_HEIGHT = 260, 400, 6
 """Height in pixels; maximum characters and lines of a short text."""
-_DECISION_ORDER: tuple[Decision, ...] = ("retry", "add_anyway", "refresh", "keep_both", "skip")
 OUTCOME_ORDER = ("failed", "held", "gone", "duplicate", "", "updated", "added", "unchanged", "skipped")
 """The outcomes in display order; "" means none yet."""
 PAGE = 12
@@ -130,19 +129,14 @@ def _draw_actions(app: App, job: JobView, language: Language) -> None:
     with st.container(horizontal=True, key="job-actions", gap="small"):
         for name, icon, act in actions:
             if st.button(label(f"job_{name}", language), icon=f":material/{icon}:", key=f"job-{name}"):
-                attempt(lambda act=act: act(job.id))  # type: ignore[misc]
-                st.rerun()
+                attempt_and_rerun(lambda act=act: act(job.id))  # type: ignore[misc]
         if not job.bulk and (failed or job.discovery == "failed"):
             text = label_count("job_retry_one", "job_retry", failed, language) if failed else label("retry", language)
             if st.button(text, icon=":material/replay:", key="job-retry"):
-                attempt(lambda: jobs.retry_failed(job.id))
-                st.rerun()
+                attempt_and_rerun(lambda: jobs.retry_failed(job.id))
         ended = job.state in ("done", "cancelled")
-        if (
-            ended
-            and job.kind != "recheck"
-            and st.button(label("job_ask", language), icon=":material/forum:", key="job-ask")
-        ):
+        can_ask = ended and job.kind != "recheck"
+        if can_ask and st.button(label("job_ask", language), icon=":material/forum:", key="job-ask"):
             _ask_about(app, job)
         if ended and st.button(label("job_library", language), icon=":material/menu_book:", key="job-library"):
             go("library")
@@ -176,8 +170,7 @@ def _draw_earlier(app: App, job: JobView, language: Language) -> None:
             st.caption(f"{format_time(job.created_at)} · {kind} · {job_summary(job, language)}")
         text = label("jobs_delete_hint", language)
         if st.button("", icon=":material/delete:", type="tertiary", key=f"forget-{job.id}", help=text):
-            attempt(lambda: jobs_of(app).delete(job.id), Notice("jobs_deleted"))
-            st.rerun()
+            attempt_and_rerun(lambda: jobs_of(app).delete(job.id), Notice("jobs_deleted"))
 
 
 def follow_job(app: App, language: Language) -> None:
@@ -209,8 +202,7 @@ def _draw_followed(app: App, job_id: str, language: Language, *, live: bool) -> 
                 go("add", job=job_id)
             if job.state == "running":
                 if st.button(label("job_cancel", language), icon=":material/stop_circle:", key="follow-cancel"):
-                    attempt(lambda: jobs_of(app).cancel(job_id))
-                    st.rerun()
+                    attempt_and_rerun(lambda: jobs_of(app).cancel(job_id))
             elif st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="follow-close"):
                 set_param("job", "")
                 st.rerun()
@@ -221,21 +213,15 @@ def choices_of(item: JobItem, result: IngestResult) -> list[Decision]:
     offered = set(result.choices)
     if result.status == "failed" and is_web_url(item.url):
         offered.add("retry")
-    return [decision for decision in _DECISION_ORDER if decision in offered]
+    return [decision for decision in _ICONS if decision in offered]
 
 
 def _draw_choices(app: App, job: JobView, item: JobItem, result: IngestResult, language: Language) -> None:
     """Draw the preview of the extracted text, and a button for each choice."""
     if result.preview:
         preview = st.expander(label("decide_preview", language), icon=":material/preview:", type="compact")
-        with (
-            preview,
-            st.container(
-                key=f"page-text-preview-{item.position}",
-                height=text_height(result.preview, *_PREVIEW_HEIGHT),
-                border=False,
-            ),
-        ):
+        key, height = f"page-text-preview-{item.position}", text_height(result.preview, *_PREVIEW_HEIGHT)
+        with preview, st.container(key=key, height=height, border=False):
             st.markdown(passage_markdown(result.preview))
     choices, other = [] if job.bulk else choices_of(item, result), str(result.params.get("url_hash", ""))
     if not choices and not (result.status == "duplicate" and other):
@@ -245,8 +231,7 @@ def _draw_choices(app: App, job: JobView, item: JobItem, result: IngestResult, l
             text = label(f"decide_{decision}", language)
             icon = f":material/{_ICONS[decision]}:"
             if st.button(text, icon=icon, key=f"decide-{decision}-{item.position}"):
-                attempt(lambda decision=decision: jobs_of(app).decide(job.id, item.position, decision))  # type: ignore[misc]
-                st.rerun()
+                attempt_and_rerun(lambda decision=decision: jobs_of(app).decide(job.id, item.position, decision))  # type: ignore[misc]
         if result.status == "duplicate" and other:
             text = label("decide_open", language)
             if st.button(text, icon=":material/menu_book:", type="tertiary", key=f"decide-open-{item.position}"):
@@ -277,16 +262,17 @@ def _draw_part(app: App, job: JobView, statuses: Sequence[str], language: Langua
             items = jobs_of(app).items(job.id, offset, limit, [status])
             titles = _titles(app, job, items)
             for item in items:
-                _draw_row(app, job, item, titles, language)
+                with st.container(key=f"job-row-{item.position}", gap="xsmall"):
+                    st.markdown(row_markdown(job, item, titles.get(item.position, ""), language))
+                    if item.result:
+                        _draw_choices(app, job, item, item.result, language)
 
 
 def _titles(app: App, job: JobView, items: Sequence[JobItem]) -> dict[int, str]:
     """Return the titles of the items' pages by the items' positions."""
     pages = {item.position: _page_of(item.result) for item in items if item.result}
-    saved = (
-        none_if_unavailable(lambda: app.library(job.library).stored_pages([page for page in pages.values() if page]))
-        or {}
-    )
+    hashes = [page for page in pages.values() if page]
+    saved = none_if_unavailable(lambda: app.library(job.library).stored_pages(hashes)) or {}
     return {position: saved[page].title for position, page in pages.items() if page in saved}
 
 
@@ -332,13 +318,6 @@ def _draw_pages(job_id: str, name: str, count: int) -> int:
         return 1
     with st.container(key="job-pages"):
         return min(pages, st.pagination(pages, key=f"job-page-{job_id}-{name}"))
-
-
-def _draw_row(app: App, job: JobView, item: JobItem, titles: Mapping[int, str], language: Language) -> None:
-    with st.container(key=f"job-row-{item.position}", gap="xsmall"):
-        st.markdown(row_markdown(job, item, titles.get(item.position, ""), language))
-        if item.result:
-            _draw_choices(app, job, item, item.result, language)
 
 
 def row_markdown(job: JobView, item: JobItem, title: str, language: Language) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import streamlit as st
 
@@ -34,6 +34,17 @@ def attempt(action: Callable[[], object], done: Notice | None = None) -> bool:
     return True
 
 
+def attempt_and_rerun(action: Callable[[], object], done: Notice | None = None) -> NoReturn:
+    """Run `action` like `attempt`, and redraw the page."""
+    attempt(action, done)
+    st.rerun()
+
+
+def attempt_in_callback(action: Callable[[], object], done: Notice | None = None) -> None:
+    """Run `action` in a widget's callback, like `attempt`."""
+    attempt(action, done)
+
+
 def attempt_here(action: Callable[[], object], language: Language) -> bool:
     """Run `action` and return whether it succeeded; an error is shown in place, such as below an invalid field."""
     try:
@@ -55,17 +66,6 @@ def none_if_unavailable(ask: Callable[[], T]) -> T | None:
         return ask()
     except StoreUnavailableError:
         return None
-
-
-def draw_check(check: Callable[[], Notice], language: Language) -> bool:
-    """Run `check`, show its notice or error, and return whether it succeeded."""
-    try:
-        notice = check()
-    except RagError as error:
-        draw_failure(error.notice, language)
-        return False
-    st.success(escape_line(say(notice, language)), icon=":material/check_circle:")
-    return True
 
 
 def confirm_removal(
@@ -114,8 +114,7 @@ def draw_undo(app: App, library: str, language: Language) -> None:
         )
         if token and st.button(label("remembered_undo", language), icon=":material/undo:", key="removal-undo-go"):
             st.session_state.pop(_UNDO)
-            attempt(lambda: _restore(app, token))
-            st.rerun()
+            attempt_and_rerun(lambda: _restore(app, token))
         if st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="removal-undo-close"):
             st.session_state.pop(_UNDO)
             st.rerun()

@@ -148,13 +148,12 @@ def _wait_for_card(app: App, library: str, url_hashes: Sequence[str], language: 
 
 
 def _draw_card_pages(overview: Overview, count: int, language: Language, key: str) -> None:
-    for page, sentence in overview.pages[:_CARD_PAGES]:
+    first, rest = overview.pages[:_CARD_PAGES], overview.pages[_CARD_PAGES:]
+    for page, sentence in first:
         _draw_card_page(page, sentence, key)
-    if rest := overview.pages[_CARD_PAGES:]:
-        more = count - _CARD_PAGES
-        with st.expander(
-            label_count("card_more_one", "card_more", more, language), type="compact", key=f"card-more-{key}"
-        ):
+    if rest:
+        text = label_count("card_more_one", "card_more", count - _CARD_PAGES, language)
+        with st.expander(text, type="compact", key=f"card-more-{key}"):
             for page, sentence in rest:
                 _draw_card_page(page, sentence, key)
             if count > len(overview.pages):

@@ -87,9 +87,7 @@ def shorten(text: str, limit: int) -> str:
 def web_link(text: str, url: str) -> str:
     """Return a Markdown link that shows `text`, or only the text if `url` is not a plain web URL."""
     caption = escape_line(text)
-    if not _WEB_URL.fullmatch(url):
-        return caption
-    return f"[{caption}](<{url}>)"
+    return f"[{caption}](<{url}>)" if is_web_url(url) else caption
 
 
 def is_web_url(url: str) -> bool:

@@ -9,11 +9,11 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from rag.locales import Language, label, label_count, sentences
+from rag.locales import Language, label, label_count, label_or
 from rag.text import escape_formula, lazy_regex
 from rag.ui.kit.markdown import JOINER, escape_line, is_web_url
+from rag.ui.kit.navigation import go
 from rag.web.urls import split_url
 
 _NUMBER: Final = lazy_regex(r"[+-]?\d[\d.,]*+%?")
@@ -33,12 +33,13 @@ def draw_page_head(title: str, lead: str) -> None:
             st.markdown(lead)
 
 
-def empty_state(title: str, lead: str) -> DeltaGenerator:
-    """Draw the title and lead of an empty page; return the container, for the next steps."""
-    middle = st.container(key="empty", horizontal_alignment="center")
-    middle.markdown(f"# {title}", anchors=False)
-    middle.markdown(lead)
-    return middle
+def draw_empty_state(lead: str, language: Language) -> None:
+    """Draw the title, the lead and the next step of a page on an empty library."""
+    with st.container(key="empty", horizontal_alignment="center"):
+        st.markdown(f"# {label('empty_title', language)}", anchors=False)
+        st.markdown(lead)
+        if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
+            go("add")
 
 
 def close_popover(key: str) -> None:
@@ -103,13 +104,12 @@ def site_of(url: str) -> str:
 def strategy_name(name: str, language: Language, *, reranks: bool = True) -> str:
     """Return the strategy's display name; that of `rerank` says if no reranker runs."""
     key = f"strategy_{name}" if reranks or name != "rerank" else "strategy_rerank_off"
-    return label(key, language) if key in sentences("en") else escape_line(name)
+    return label_or(escape_line(name), key, language)
 
 
 def metric_name(name: str, language: Language) -> str:
     """Return `token_f1` as "Token F1"; a metric without a label keeps its own name."""
-    key = f"metric_{name.replace('@', '_').lower()}"
-    return label(key, language) if key in sentences("en") else name
+    return label_or(name, f"metric_{name.replace('@', '_').lower()}", language)
 
 
 def escape_html(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rag.locales import Language, label, label_count, say, sentences
+from rag.locales import Language, label, label_count, label_or, say, sentences
 from rag.models.servers import SAMPLING
 from rag.store.sql.conversation_table import Change
 from rag.types import Answer, Event, Notice, Step, Usage, Wait
@@ -153,8 +153,7 @@ def _token_count(tokens: int, estimated: bool, language: Language) -> str:
 
 def step_name(node: str, language: Language) -> str:
     """Return a node's label; without one, its own name."""
-    key = f"node_{node}"
-    return label(key, language) if key in sentences("en") else escape_line(node)
+    return label_or(escape_line(node), f"node_{node}", language)
 
 
 def describe_step(step: Step, language: Language) -> str:
@@ -171,15 +170,9 @@ def describe_step(step: Step, language: Language) -> str:
         parts.append(label_count("detail_found_one", "detail_found", int(detail["passages"]), language))
     if "relevant" in detail and "of" in detail:
         parts.append(label("detail_relevant", language, kept=detail["relevant"], count=detail["of"]))
-    elif step.node != "rewrite" and (sentence := _decision(str(detail.get("decision", "")), language)):
-        parts.append(sentence)
+    elif step.node != "rewrite" and (decision := label_or("", f"step_{detail.get('decision', '')}", language)):
+        parts.append(escape_line(decision.rstrip(".。")))
     return " · ".join(parts)
-
-
-def _decision(decision: str, language: Language) -> str:
-    """Return the sentence for a step's decision; empty if there is none."""
-    code = f"step_{decision}"
-    return escape_line(say(Notice(code), language).rstrip(".。")) if code in sentences("en") else ""
 
 
 def draw_usage(live: LiveRun, language: Language) -> None:
@@ -201,6 +194,14 @@ def draw_run_controls(app: App, turn: TurnView, live: LiveRun, language: Languag
             more = (app, turn, Change("budget", live.limits))
             text, icon = label("research_more", language), ":material/more_time:"
             st.button(text, icon=icon, key=f"more-{turn.id}", on_click=request_change, args=more)
+
+
+def draw_end(stop: Mapping[str, Any] | None, notes: Iterable[Mapping[str, Any]], language: Language) -> None:
+    """Draw why a run stopped, if it is worth saying, and what rules did in place of the model."""
+    if stop:
+        st.caption(f":material/flag: {note_text(stop, language)}")
+    if texts := dict.fromkeys(note_text(note, language) for note in notes):
+        st.caption(f":material/rule: {label('research_notes', language)}: {' · '.join(texts)}")
 
 
 def request_change(app: App, turn: TurnView, request: Change) -> None:

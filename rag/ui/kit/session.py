@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime, time, timedelta, timezone
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import streamlit as st
 from streamlit.runtime import Runtime
 
 from rag.config import load_settings
 from rag.errors import StoreUnavailableError
-from rag.reasoning.questions import DEFAULT_WINDOW, MemoryKind
-from rag.runs.run import TreeOrder
+from rag.runs.run import RunOptions
 from rag.store.values import Filters
 from rag.types import Notice, Retrieval, RunMode
 from rag.ui.kit.browser import browser_id
@@ -29,45 +28,33 @@ if TYPE_CHECKING:
     from rag.ui.kit.runs import LiveRun
     from rag.ui.kit.sources import Source
 
+T = TypeVar("T")
+
 _KEY = "pagelight"
 CONVERSATION = "conversation"  # its query parameter
 MODES: Final[tuple[RunMode, ...]] = ("fast", "deep", "research", "judge")
 """Modes that a user can choose; the others follow from the route of a message."""
 NEED_MODEL: Final[tuple[RunMode, ...]] = ("deep", "judge")
 """Modes that add little to Fast without a chat model."""
+_CHOICES: Final = (
+    *("compose", "approve", "judge_each", "tree_order", "memory", "window", "calls", "tokens", "seconds"),
+    *("max_tokens", "top_p", "presence_penalty", "frequency_penalty", "seed", "stop"),
+)
+"""The `RunOptions` that a user can choose."""
 _NOT_FILTERS = ("strategy", "libraries", "weights")
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """Answer options; None and `auto` leave the choice to the mode and the settings."""
+def chosen_options(choices: RunOptions) -> dict[str, Any]:
+    """Return the options that differ from the defaults."""
+    standard = RunOptions()
+    values = {name: getattr(choices, name) for name in _CHOICES}
+    return {name: value for name, value in values.items() if value != getattr(standard, name)}
 
-    compose: str = "auto"
-    approve: bool = False
-    judge_each: bool = False
-    tree_order: TreeOrder = "breadth"
-    memory: MemoryKind = "recent"
-    window: int = DEFAULT_WINDOW
-    calls: int | None = None
-    tokens: int | None = None
-    seconds: int | None = None
-    max_tokens: int | None = None
-    top_p: float | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    seed: int | None = None
-    stop: tuple[str, ...] = ()
 
-    def options(self) -> dict[str, Any]:
-        """Return the options that differ from the defaults, as arguments of `RunOptions`."""
-        standard = Choices()
-        return {name: value for name, value in asdict(self).items() if value != getattr(standard, name)}
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Choices:
-        """Return the choices in the settings of an earlier question."""
-        values = {option.name: settings[option.name] for option in fields(cls) if option.name in settings}
-        return cls(**values | {"stop": tuple(settings.get("stop", ()))})
+def choices_of(settings: Mapping[str, Any]) -> RunOptions:
+    """Return the answer options in the settings of an earlier question."""
+    values = {name: settings[name] for name in _CHOICES if name in settings}
+    return RunOptions(**values | {"stop": tuple(settings.get("stop", ()))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +189,7 @@ class Session:
     notices: list[Notice] = field(default_factory=list)
     missing_library_notice: Notice | None = None
     scope: Scope = field(default_factory=Scope)
-    choices: Choices = field(default_factory=Choices)
+    choices: RunOptions = field(default_factory=RunOptions)
     search: Search | None = None
     is_auto_redraw: bool = False
     report_arrived: bool = False
@@ -294,6 +281,14 @@ def set_param(name: str, value: str) -> None:
     session().current_params = st.query_params.to_dict()
 
 
+def cached(name: str, key: object, compute: Callable[[], T]) -> T:
+    """Return this tab's value `name`, computed again only when `key` changes."""
+    stored: tuple[object, T] | None = st.session_state.get(name)
+    if stored is None or stored[0] != key:
+        stored = st.session_state[name] = (key, compute())
+    return stored[1]
+
+
 def reset_count(name: str) -> int:
     """Return how often the widgets `name` were reset in this tab; as part of widget keys it empties them."""
     return int(st.session_state.get(f"{name}-resets", 0))
@@ -332,6 +327,11 @@ def current_library(app: App) -> str:
     state = session()
     state.library = state.library or st.query_params.get("library", "") or app.settings.rag_library
     return state.library
+
+
+def libraries_of(app: App, library: str, scope: Scope) -> list[str]:
+    """Return `library` and those of `scope` that still exist."""
+    return [library, *(name for name in scope.libraries if app.libraries.has(name))]
 
 
 def count_pages(app: App, library: str) -> int:

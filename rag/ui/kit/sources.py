@@ -5,7 +5,7 @@ The panel next to the answer has the page's text with the source highlighted, it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -24,7 +24,7 @@ from rag.ui.kit.markdown import escape_line, is_web_url, shorten, web_link
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import format_time, site_of
 from rag.ui.kit.passages import best_window, passage_markdown, term_spans
-from rag.ui.kit.session import Scope, session
+from rag.ui.kit.session import Scope, libraries_of, session
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -77,19 +77,12 @@ def library_of(app: App, library: str, source: Citation | Passage) -> str:
     return source.library if source.library and app.libraries.has(source.library) else library
 
 
-def libraries_of(app: App, library: str, turn: TurnView) -> list[str]:
-    """Return the libraries of the turn that still exist."""
-    others = Scope.from_json(turn.settings.get("scope", {})).libraries
-    return [library, *(name for name in others if app.libraries.has(name))]
-
-
 def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
     """Return the states of cited pages that have changed since the turn, by url_hash."""
     if not turn.stamps:
         return {}
-    pages = none_if_unavailable(
-        lambda: app.library_view(libraries_of(app, library, turn)).stored_pages(list(turn.stamps))
-    )
+    libraries = libraries_of(app, library, Scope.from_json(turn.settings.get("scope", {})))
+    pages = none_if_unavailable(lambda: app.library_view(libraries).stored_pages(list(turn.stamps)))
     if pages is None:
         return {}
     states: dict[str, PageNow] = {key: "off_site" for key, page in pages.items() if page.status == "gone"}
@@ -118,11 +111,6 @@ def anchor_of(run_id: str) -> str:
     return f"source-{''.join(sign for sign in run_id if sign.isalnum())[-12:]}"
 
 
-def _register_sources(anchor: str, sources: Iterable[Source]) -> None:
-    """Make sources available to this tab's panel: a link to `#{anchor}-{n}` opens one."""
-    session().sources[anchor] = tuple(sources)
-
-
 def draw_source_line(
     app: App,
     library: str,
@@ -142,7 +130,7 @@ def draw_source_line(
         Source(one.n, library_of(app, library, one), one, _passage_of(answer, one), now.get(one.url_hash))
         for one in sorted(answer.citations, key=lambda one: one.n)
     ]
-    _register_sources(anchor_of(run_id), sources)
+    session().sources[anchor_of(run_id)] = tuple(sources)  # for the panel
     pages: dict[tuple[str, str], list[Source]] = {}
     for one in sources:
         pages.setdefault((one.library, one.location.url_hash), []).append(one)
@@ -203,7 +191,7 @@ def draw_passage(
 def draw_panel_link(source: Source, key: str, language: Language) -> None:
     """Draw a link that opens the page's text in the panel."""
     anchor = anchor_of(key)
-    _register_sources(anchor, [source])
+    session().sources[anchor] = (source,)
     st.markdown(f":small[[:material/article: {label('source_in_page', language)}](#{anchor}-{source.n})]")
 
 
@@ -250,12 +238,9 @@ def _passage_of(answer: Answer, citation: Citation) -> Passage | None:
     return None
 
 
+@st.fragment
 def draw_panel(app: App, language: Language) -> None:
     """Draw the panel, which opens without redrawing the page: page.js writes a source's id into its text field."""
-    st.fragment(_draw_panel)(app, language)
-
-
-def _draw_panel(app: App, language: Language) -> None:
     st.text_input(label("sources", language), key=_SOURCE_KEY, label_visibility="collapsed")
     source_id = str(st.session_state[_SOURCE_KEY] or "")
     anchor, _, number = source_id.rpartition("-")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.errors import RagError, StoreUnavailableError
-from rag.locales import Language, label, label_count, say
+from rag.locales import Language, label, say
 from rag.types import Notice
-from rag.ui.kit.actions import attempt, attempt_here, draw_decision, draw_failure
+from rag.ui.kit.actions import attempt, attempt_and_rerun, attempt_here, draw_decision, draw_failure
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.parts import format_time, page_count
 from rag.ui.kit.session import (
@@ -65,13 +65,8 @@ def _use_library(name: str) -> None:
 
 
 def _select(state: Session, name: str) -> None:
-    state.library, state.scope, state.search, state.missing_library_notice, state.conversation = (
-        name,
-        Scope(),
-        None,
-        None,
-        "",
-    )
+    state.library, state.scope, state.conversation = name, Scope(), ""
+    state.search = state.missing_library_notice = None
 
 
 def draw_library_picker(app: App, language: Language) -> None:
@@ -179,8 +174,7 @@ def draw_exchange(app: App, library: str, language: Language) -> None:
         st.markdown(f"**{label('export_title', language)}**")
         st.caption(label("export_lead", language))
         if st.button(label("export_go", language), icon=":material/archive:", key="export-go"):
-            attempt(lambda: _follow(app.transfers.export(library, session().owner)))
-            st.rerun()
+            attempt_and_rerun(lambda: _follow(app.transfers.export(library, session().owner)))
         st.divider()
         draw_import(app, language)
 
@@ -255,11 +249,13 @@ def _draw_transfer(app: App, transfer_id: str, language: Language, *, live: bool
 
 
 def _draw_result(transfer: Transfer, language: Language) -> None:
-    pages = label_count("in_use_page", "in_use_pages", transfer.pages, language)
+    pages = page_count(transfer.pages, language)
     if transfer.path is None:
         st.markdown(label("import_done", language, pages=pages))
         if st.button(label("import_open", language), icon=":material/menu_book:", type="primary", key="import-open"):
-            _open_library(transfer.library)
+            _use_library(transfer.library)
+            set_param("transfer", "")
+            st.rerun()
         return
     size = label("export_size", language, size=f"{transfer.size / 1e6:,.1f}", pages=pages)
     if transfer.size > _BROWSER_BYTES:
@@ -276,9 +272,3 @@ def _draw_result(transfer: Transfer, language: Language) -> None:
         key="export-download",
         on_click="ignore",
     )
-
-
-def _open_library(name: str) -> None:
-    _use_library(name)
-    set_param("transfer", "")
-    st.rerun()

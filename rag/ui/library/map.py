@@ -109,10 +109,9 @@ def _map_html(
     if scheme == "subject":
         legend, overlay = "", "".join(_subject(layout, at, name) for name, at in rank.items())
     else:
-        keys: dict[str, int | None] = {
-            **rank,
-            **({label("map_others", language): None} if len(rank) < len(names) else {}),
-        }
+        keys: dict[str, int | None] = {**rank}
+        if len(rank) < len(names):
+            keys[label("map_others", language)] = None
         legend = "".join(f"<span><i {_style('key', at)}></i>{escape_html(name)}</span>" for name, at in keys.items())
         legend, overlay = f'<div class="map-keys">{legend}</div>', ""
     title, crowded = escape_html(label("map_title", language)), " crowded" if len(pages) > _MAX_NAMES else ""

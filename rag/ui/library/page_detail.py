@@ -7,8 +7,7 @@ through, added words underlined, and all text is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,13 +54,11 @@ def diff_html(pieces: Pieces, language: Language) -> str:
         numbers = list(group)
         html = "".join(_block(blocks[number]) for number in numbers)
         size = sum(len(_text(line)) for number in numbers for line in blocks[number])
-        parts.append(html if visible or size < _MIN_FOLDED else _fold(html, size, language))
+        if not visible and size >= _MIN_FOLDED:
+            summary = escape_html(label("diff_same", language, count=f"{size:,}"))
+            html = f"<details><summary>{summary}</summary>{html}</details>"
+        parts.append(html)
     return f'<div class="page-html diff">{"".join(parts)}</div>'
-
-
-def _fold(html: str, size: int, language: Language) -> str:
-    text = label("diff_same", language, count=f"{size:,}")
-    return f"<details><summary>{escape_html(text)}</summary>{html}</details>"
 
 
 def _blocks(pieces: Pieces) -> Iterator[list[Pieces]]:
@@ -135,18 +132,16 @@ def draw_versions(app: App, library: str, page: Page, language: Language) -> Non
         st.info(label("versions_one", language, since=since), icon=":material/history:")
         return
     changes = list(range(len(versions) - 1, 0, -1))
-    place = st.selectbox(
-        label("versions_change", language),
-        changes,
-        format_func=lambda n: _change_name(versions[n - 1], versions[n], language),
-        key=f"change-{page.url_hash}",
-    )
+
+    def name(place: int) -> str:
+        old, new = versions[place - 1], versions[place]
+        when = format_time(new.since or old.until)
+        return label("versions_step", language, old=old.number, new=new.number, when=when)
+
+    title = label("versions_change", language)
+    place = st.selectbox(title, changes, format_func=name, key=f"change-{page.url_hash}")
     place = place if place in changes else changes[0]
     _draw_difference(versions[place - 1], versions[place], language)
-
-
-def _change_name(old: PageVersion, new: PageVersion, language: Language) -> str:
-    return label("versions_step", language, old=old.number, new=new.number, when=format_time(new.since or old.until))
 
 
 def _draw_difference(old: PageVersion, new: PageVersion, language: Language) -> None:
@@ -205,7 +200,10 @@ def draw_page(app: App, library: str, page: Page, language: Language) -> None:
         st.markdown(web_link(short_source(page.url), page.url))
         st.markdown(_badges(page, page.url_hash in excluded, language))
         st.caption("  \n".join(_facts_of(page, language)))
-        _draw_aliases(page, language)
+        if page.aliases:
+            text = label_count("page_alias_one", "page_aliases", len(page.aliases), language)
+            with st.expander(text, type="compact"):
+                st.markdown("\n".join(f"- {web_link(short_source(url), url)}" for url in page.aliases))
         with st.container(horizontal=True, gap="small", key="page-actions"):
             draw_page_actions(app, library, [page], excluded, language, key="page")
             if page.source == "web":
@@ -254,34 +252,24 @@ def _day(when: str) -> str:
     return escape_line(when[:10])
 
 
-def _draw_aliases(page: Page, language: Language) -> None:
-    if not page.aliases:
-        return
-    with st.expander(label_count("page_alias_one", "page_aliases", len(page.aliases), language), type="compact"):
-        st.markdown("\n".join(f"- {web_link(short_source(url), url)}" for url in page.aliases))
-
-
 def _draw_view(app: App, library: str, page: Page, language: Language) -> None:
-    views = ["text", "summary", "chunks", "versions", "cited"]
+    views: dict[str, Callable[[], None]] = {
+        "text": lambda: _draw_text(page, language),
+        "summary": lambda: _draw_summary(app, library, page, language),
+        "chunks": lambda: _draw_chunks(app.library(library).chunks(page.url_hash), page, language),
+        "versions": lambda: draw_versions(app, library, page, language),
+        "cited": lambda: _draw_cited(app, library, page, language),
+    }
     view = st.segmented_control(
         label("page_view", language),
-        views,
+        list(views),
         default="text",
         required=True,
         format_func=lambda name: label(f"page_{name}", language),
         key="page-view",
         label_visibility="collapsed",
     )
-    if view == "summary":
-        _draw_summary(app, library, page, language)
-    elif view == "versions":
-        draw_versions(app, library, page, language)
-    elif view == "chunks":
-        _draw_chunks(app.library(library).chunks(page.url_hash), page, language)
-    elif view == "cited":
-        _draw_cited(app, library, page, language)
-    else:
-        _draw_text(page, language)
+    views[view or "text"]()
 
 
 def _draw_text(page: Page, language: Language) -> None:
@@ -305,21 +293,11 @@ def text_html(text: str) -> str:
     return _HEADING.sub(r"<b>\1</b>", escape_html(text))
 
 
-@dataclass(frozen=True, slots=True)
-class _Segment:
-    """A span of text that is covered by the same chunks; `chunks` are their indexes, in order."""
-
-    start: int
-    end: int
-    chunks: tuple[int, ...]
-
-
-def segments_of(length: int, spans: Sequence[tuple[int, int]]) -> Iterator[_Segment]:
-    """Yield the segments between the chunk boundaries of a text, in order and without gaps."""
+def segments_of(length: int, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, list[int]]]:
+    """Yield (start, end, indexes of the covering spans) between the boundaries of a text's spans, without gaps."""
     borders = sorted({0, length, *(place for span in spans for place in span if 0 <= place <= length)})
     for start, end in pairwise(borders):
-        covering = [n for n, (first, last) in enumerate(spans) if first <= start and end <= last]
-        yield _Segment(start, end, tuple(covering))
+        yield start, end, [n for n, (first, last) in enumerate(spans) if first <= start and end <= last]
 
 
 def chunks_html(text: str, chunks: Sequence[Passage], language: Language, *, first: int = 1, offset: int = 0) -> str:
@@ -329,16 +307,15 @@ def chunks_html(text: str, chunks: Sequence[Passage], language: Language, *, fir
     """
     spans = [(chunk.start - offset, chunk.end - offset) for chunk in chunks]
     parts: list[str] = []
-    for segment in segments_of(len(text), spans):
-        starting = [place for place, (start, _) in enumerate(spans) if start == segment.start]
+    for begin, end, covering in segments_of(len(text), spans):
+        starting = [place for place, (start, _) in enumerate(spans) if start == begin]
         parts += [_chunk_mark(chunks[place], first + place, language) for place in starting]
-        content = text_html(text[segment.start : segment.end])
-        parts.append(f'<span class="{_shade(segment.chunks)}">{content}</span>' if segment.chunks else content)
+        content = text_html(text[begin:end])
+        if covering:
+            shade = "chunk-both" if len(covering) > 1 else f"chunk-{covering[0] % 2}"
+            content = f'<span class="{shade}">{content}</span>'
+        parts.append(content)
     return f'<div class="page-html">{"".join(parts)}</div>'
-
-
-def _shade(chunks: tuple[int, ...]) -> str:
-    return "chunk-both" if len(chunks) > 1 else f"chunk-{chunks[0] % 2}"
 
 
 def _chunk_mark(chunk: Passage, number: int, language: Language) -> str:

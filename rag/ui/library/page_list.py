@@ -6,16 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import streamlit as st
 
 from rag.locales import Language, label, label_count, language_name
 from rag.types import Notice, Page
-from rag.ui.kit.actions import attempt, confirm_removal
+from rag.ui.kit.actions import attempt_and_rerun, confirm_removal
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.parts import draw_table, format_time, short_source
-from rag.ui.kit.session import person_id, reset_count, reset_widgets, set_param
+from rag.ui.kit.session import cached, person_id, reset_count, reset_widgets, set_param
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -25,7 +26,16 @@ Age = Literal["any", "day", "week", "month", "older", "unchecked"]
 Sort = Literal["newest", "oldest", "title", "site", "changed", "checked", "longest"]
 _STATES: tuple[State, ...] = get_args(State)
 AGES: tuple[Age, ...] = get_args(Age)
-_SORTS: tuple[Sort, ...] = get_args(Sort)
+_SORT_KEYS: dict[Sort, tuple[Callable[[Page], Any], bool]] = {
+    "newest": (lambda page: page.added_at, True),
+    "oldest": (lambda page: page.added_at, False),
+    "title": (lambda page: (page.title or page.url).casefold(), False),
+    "site": (lambda page: (page.site, page.title.casefold()), False),
+    "changed": (lambda page: page.updated_at, True),
+    "checked": (lambda page: page.checked_at or page.added_at, False),
+    "longest": (lambda page: page.characters, True),
+}
+"""The key of each order, and whether it is reversed."""
 _RECENT = timedelta(days=7)
 _MONTH = timedelta(days=30)
 _AGE_LIMITS: dict[str, timedelta] = {"day": timedelta(days=1), "week": timedelta(days=7), "month": _MONTH}
@@ -103,7 +113,8 @@ def filter_pages(
     if criteria.in_text and criteria.words:
         selected.sort(key=lambda page: places[page.url_hash])
     else:
-        _sort(selected, criteria.sort)
+        key, reverse = _SORT_KEYS[criteria.sort]
+        selected.sort(key=key, reverse=reverse)
     return FilteredPages(selected, {state: counts[state] for state in _STATES})
 
 
@@ -145,21 +156,6 @@ def _time_since(iso: str, now: datetime) -> timedelta:
     return now - datetime.fromisoformat(iso) if iso else timedelta.max
 
 
-def _sort(pages: list[Page], sort: Sort) -> None:
-    if sort in ("newest", "oldest"):
-        pages.sort(key=lambda page: page.added_at, reverse=sort == "newest")
-    elif sort == "changed":
-        pages.sort(key=lambda page: page.updated_at, reverse=True)
-    elif sort == "checked":
-        pages.sort(key=lambda page: page.checked_at or page.added_at)
-    elif sort == "longest":
-        pages.sort(key=lambda page: page.characters, reverse=True)
-    elif sort == "site":
-        pages.sort(key=lambda page: (page.site, page.title.casefold()))
-    else:
-        pages.sort(key=lambda page: (page.title or page.url).casefold())
-
-
 def current_filter() -> PageFilter:
     """Return this tab's choices, which persist across pages."""
     criteria: PageFilter = st.session_state.setdefault(_KEY, PageFilter())
@@ -196,7 +192,7 @@ def _draw_filters(pages: Sequence[Page], criteria: PageFilter, language: Languag
     text = label("library_filters", language)
     text += f" ({criteria.filter_count})" if criteria.filter_count else ""
     with st.popover(text, icon=":material/tune:", key="page-filter-menu"):
-        _draw_choice("sort", _SORTS, lambda one: label(f"sort_{one}", language), language)
+        _draw_choice("sort", list(_SORT_KEYS), lambda one: label(f"sort_{one}", language), language)
         sites = ["", *sorted({page.site for page in pages} - {""})]
         every = label("filters_any", language)
         _draw_choice("site", sites, lambda one: one or every, language)
@@ -204,7 +200,8 @@ def _draw_filters(pages: Sequence[Page], criteria: PageFilter, language: Languag
         _draw_choice("language", tags, lambda one: language_name(one, language) if one else every, language)
         _draw_choice("age", AGES, lambda one: label(f"age_{one}", language), language)
         if criteria != PageFilter():
-            st.button(label("filters_clear", language), key="page-filter-clear", type="tertiary", on_click=_clear)
+            text, key = label("filters_clear", language), "page-filter-clear"
+            st.button(text, key=key, type="tertiary", on_click=_set_filter, args=(PageFilter(),))
 
 
 def _draw_choice(name: str, options: Sequence[str], name_of: Callable[[str], str], language: Language) -> None:
@@ -265,15 +262,13 @@ def apply_subject() -> None:
 
 def search_texts(app: App, library: str, words: str, language: Language) -> list[str]:
     """Return the url_hashes of pages that a keyword search finds, best first; cached until words or pages change."""
-    key = (library, words, app.library(library).page_count())
-    cached: Any = st.session_state.get("page-filter-matches")
-    if cached is None or cached[0] != key:
+
+    def find() -> list[str]:
         with st.spinner(label("library_searching", language)):
             result = app.search(words, library=library, strategy="keyword", fetch_k=_MAX_CANDIDATES)
-        hashes = list(dict.fromkeys(candidate.passage.url_hash for candidate in result.candidates))
-        st.session_state["page-filter-matches"] = cached = (key, hashes)
-    hits: list[str] = cached[1]
-    return hits
+        return list(dict.fromkeys(candidate.passage.url_hash for candidate in result.candidates))
+
+    return cached("page-filter-matches", (library, words, app.library(library).page_count()), find)
 
 
 def _set_widget(name: str, value: object) -> None:
@@ -289,10 +284,6 @@ def _set_widget(name: str, value: object) -> None:
 def _store(name: str) -> None:
     value = st.session_state[f"library-{name}"]
     _set_filter(replace(current_filter(), **{name: value if value is not None else getattr(PageFilter(), name)}))
-
-
-def _clear() -> None:
-    _set_filter(PageFilter())
 
 
 def _set_filter(criteria: PageFilter) -> None:
@@ -401,18 +392,13 @@ def draw_page_actions(
 
 def recheck(app: App, library: str, hashes: Sequence[str] | None, *, site: str = "", title: str = "") -> None:
     """Start a re-check of these pages, or of all, and show its progress."""
-
-    def begin() -> None:
-        set_param("job", app.imports.jobs.recheck(library, hashes, site or None, owner=person_id(), title=title))
-
-    attempt(begin)
-    st.rerun()
+    begin = partial(app.imports.jobs.recheck, library, hashes, site or None, owner=person_id(), title=title)
+    attempt_and_rerun(lambda: set_param("job", begin()))
 
 
 def _set_excluded(app: App, library: str, hashes: Sequence[str], excluded: bool) -> None:
     done = Notice("pages_left_out" if excluded else "pages_let_in")
-    attempt(lambda: app.set_excluded(library, hashes, excluded), done)
-    st.rerun()
+    attempt_and_rerun(lambda: app.set_excluded(library, hashes, excluded), done)
 
 
 def _close_page() -> None:

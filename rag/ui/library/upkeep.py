@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -12,7 +13,7 @@ import streamlit as st
 from rag.locales import Language, label, label_count, say
 from rag.models.model_files import model_of_library
 from rag.types import Notice, Page
-from rag.ui.kit.actions import attempt, draw_failure
+from rag.ui.kit.actions import attempt_and_rerun, draw_failure
 from rag.ui.kit.job_progress import job_summary
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
@@ -83,12 +84,8 @@ def _draw_period(
     if st.button(label("schedule_set", language), type="primary", icon=":material/check:", key=f"schedule-set-{key}"):
         hours = int(count) * _UNITS[name]
         done = Notice("schedule_is_set", {"period": asdict(_period(hours))})
-
-        def begin() -> None:
-            app.imports.schedules.set(library, every_hours=hours, site=site, url_hashes=url_hashes)
-
-        attempt(begin, done)
-        st.rerun()
+        begin = partial(app.imports.schedules.set, library, every_hours=hours, site=site, url_hashes=url_hashes)
+        attempt_and_rerun(begin, done)
 
 
 def _period(hours: int) -> Notice:
@@ -103,7 +100,11 @@ def _draw_schedule(app: App, view: ScheduleView, pages: Sequence[Page], language
         with st.container(gap=None, width="stretch"):
             name = escape_line(shorten(_schedule_name(view, pages, language), _LONGEST_NAME))
             st.markdown(f"**{name}** · {say(_period(schedule.every_hours), language)}")
-            st.caption("  \n".join(_describe_schedule(view, language)))
+            lines = [label("schedule_next", language, when=format_time(schedule.next_at))]
+            if view.last:
+                when, summary = format_time(view.last.created_at), job_summary(view.last, language)
+                lines.append(label("schedule_last", language, when=when, summary=summary))
+            st.caption("  \n".join(lines))
         if view.last and st.button(
             "",
             icon=":material/list:",
@@ -119,8 +120,7 @@ def _draw_schedule(app: App, view: ScheduleView, pages: Sequence[Page], language
             type="tertiary",
             help=label("schedule_remove", language),
         ):
-            attempt(lambda: app.imports.schedules.remove(schedule.id), Notice("schedule_removed"))
-            st.rerun()
+            attempt_and_rerun(lambda: app.imports.schedules.remove(schedule.id), Notice("schedule_removed"))
 
 
 def _schedule_name(view: ScheduleView, pages: Sequence[Page], language: Language) -> str:
@@ -135,14 +135,6 @@ def _schedule_name(view: ScheduleView, pages: Sequence[Page], language: Language
     return label_count("schedule_chosen_one", "schedule_chosen", len(schedule.url_hashes), language)
 
 
-def _describe_schedule(view: ScheduleView, language: Language) -> list[str]:
-    lines = [label("schedule_next", language, when=format_time(view.schedule.next_at))]
-    if view.last:
-        when = format_time(view.last.created_at)
-        lines.append(label("schedule_last", language, when=when, summary=job_summary(view.last, language)))
-    return lines
-
-
 def draw_move_buttons(app: App, library: str, language: Language) -> None:
     """Draw the buttons that move the library to the app's model or back to its previous one; none during a move."""
     info = next((info for info in app.libraries.infos() if info.name == library and info.embedding_model), None)
@@ -153,16 +145,14 @@ def draw_move_buttons(app: App, library: str, language: Language) -> None:
     if current and info.embedding_model != current:
         text = label("move_go", language, model=model_of_library(current))
         if st.button(text, icon=":material/upgrade:", key="move-go", help=label("move_go_help", language)):
-            attempt(lambda: app.moves.begin(library, current))
-            st.rerun()
+            attempt_and_rerun(lambda: app.moves.begin(library, current))
     until = info.revertible_until
     if until and datetime.now(UTC) < until and info.previous_model != current:
         text = label("move_back", language, model=model_of_library(info.previous_model))
         names = {"model": model_of_library(info.embedding_model), "previous": model_of_library(info.previous_model)}
         hint = label("move_kept", language, until=format_time(until.isoformat()), **names)
         if st.button(text, icon=":material/undo:", type="tertiary", key="move-back", help=hint):
-            attempt(lambda: app.moves.go_back(library))
-            st.rerun()
+            attempt_and_rerun(lambda: app.moves.go_back(library))
 
 
 def follow_move(app: App, library: str, language: Language) -> None:

@@ -24,15 +24,17 @@ _MODELS = "chat-served"
 
 def draw_chat_form(app: App, language: Language) -> None:
     """Draw the form for URL, model and key, tested before they are saved for this browser; a note if that is off."""
+    st.markdown(f"## {label('settings_chat', language)}", anchors=False)
     if not app.chats.own_allowed:
         st.markdown(label("settings_chat_off", language))
         return
     st.markdown(label("settings_chat_lead", language))
     _draw_current(app, language)
-    _draw_services(language)
+    st.pills(label("chat_service", language), list(SERVICES), key="chat-service", on_change=_fill_service)
     current = session().chat
-    _set_default("chat-base-url", current.base_url if current else app.settings.llm_base_url)
-    _set_default("chat-model", current.model if current else app.settings.llm_model)
+    # Set through the session state, since other choices fill these fields too.
+    st.session_state.setdefault("chat-base-url", current.base_url if current else app.settings.llm_base_url)
+    st.session_state.setdefault("chat-model", current.model if current else app.settings.llm_model)
     with st.form("chat-form"):
         base_url = _text("chat_base_url", "chat-base-url", language, placeholder="https://api.deepseek.com/v1")
         model = _text("chat_model_name", "chat-model", language, placeholder="deepseek-chat")
@@ -52,11 +54,6 @@ def draw_chat_form(app: App, language: Language) -> None:
         options = _add_saved_key(from_form(model, base_url, key or "", fast, temperature))
         _connect(app, options, language) if connect else _list(app, options, language)
     _draw_models(language)
-
-
-def _set_default(key: str, value: str) -> None:
-    """Set a field's initial value through the session state, since other choices fill the field too."""
-    st.session_state.setdefault(key, value)
 
 
 def _text(name: str, key: str, language: Language, *, placeholder: str) -> str:
@@ -96,10 +93,6 @@ def _draw_current(app: App, language: Language) -> None:
     if st.button(label("chat_disconnect", language), key="chat-disconnect"):
         disconnect_chat_model(app)
         st.rerun()
-
-
-def _draw_services(language: Language) -> None:
-    st.pills(label("chat_service", language), list(SERVICES), key="chat-service", on_change=_fill_service)
 
 
 def _fill_service() -> None:

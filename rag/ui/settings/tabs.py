@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ from rag.locales import Language, label
 from rag.models.model_files import BUILTIN, MINILM, builtin_model
 from rag.prompts.texts import MAX_CHARACTERS, PromptText
 from rag.types import Notice
-from rag.ui.kit.actions import attempt, attempt_here
+from rag.ui.kit.actions import attempt, attempt_here, attempt_in_callback
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.parts import chunk_count, page_count, site_of
 from rag.ui.kit.session import person_id, session
@@ -49,22 +49,22 @@ def draw_in_use(app: App, library: str, language: Language) -> None:
         ("prices", _prices(app, language), "use_prices_change"),
         ("limits", _limits(app, language), "use_limits_change"),
     ]
-    _draw_cards([(name, value) for name, value, _ in cards], language)
-    _draw_library_card(app, library, language)
+    for at in range(0, len(cards), 2):  # two in a row or, on a narrow screen, one
+        for column, (name, value, _) in zip(st.columns(2), cards[at : at + 2], strict=False):
+            with column, st.container(border=True, key=f"use-{name}", height="stretch"):
+                st.caption(label(f"use_{name}", language))
+                st.markdown(f"**{value}**")
+    pages, chunks = app.library(library).page_count(), app.library(library).chunk_count()
+    counts = {"pages": page_count(pages, language), "chunks": chunk_count(chunks, language)}
+    with st.container(border=True, key="use-library"):
+        st.caption(label("use_library", language))
+        title = escape_line(app.libraries.title(library))
+        st.markdown(f"**{title}** · {label('use_library_counts', language, **counts)}")
     with st.expander(label("details", language), icon=":material/info:", type="compact"):
         for name, _, change in cards:
             if change:
                 st.markdown(f"{label(f'use_{name}', language)} :gray[{label(change, language)}]")
         st.markdown("  \n".join(f"{name} :gray[{_version(name)}]" for name in _PACKAGES))
-
-
-def _draw_cards(cards: Sequence[tuple[str, str]], language: Language) -> None:
-    """Draw cards of name and escaped value, two in a row or, on a narrow screen, one."""
-    for at in range(0, len(cards), 2):
-        for column, (name, value) in zip(st.columns(2), cards[at : at + 2], strict=False):
-            with column, st.container(border=True, key=f"use-{name}", height="stretch"):
-                st.caption(label(f"use_{name}", language))
-                st.markdown(f"**{value}**")
 
 
 def _chat(app: App, language: Language) -> str:
@@ -87,19 +87,6 @@ def _limits(app: App, language: Language) -> str:
     return " · ".join(parts) or label("use_limits_none", language)
 
 
-def _draw_library_card(app: App, library: str, language: Language) -> None:
-    store = app.library(library)
-    counts = label(
-        "use_library_counts",
-        language,
-        pages=page_count(store.page_count(), language),
-        chunks=chunk_count(store.chunk_count(), language),
-    )
-    with st.container(border=True, key="use-library"):
-        st.caption(label("use_library", language))
-        st.markdown(f"**{escape_line(app.libraries.title(library))}** · {counts}")
-
-
 def _version(package: str) -> str:
     try:
         return version(package)
@@ -116,7 +103,14 @@ def draw_reranker(app: App, library: str, language: Language) -> None:
     on, model = reranking.current is not None, escape_line(reranking.configured.name)
     st.markdown(label(f"reranker_{'on' if on else 'off'}", language, model=model))
     if comparison := reranking.comparison:
-        _draw_figures(comparison, language)
+        by, low, high = comparison["difference"]
+        figures = {
+            "before": f"{comparison['before']:.3f}",
+            "after": f"{comparison['after']:.3f}",
+            "difference": f"{by:+.3f} ({low:+.3f} – {high:+.3f})",
+            "verdict": label(f"verdict_{comparison['verdict']}", language),
+        }
+        st.markdown(label("reranker_compared", language, count=comparison["questions"], **figures))
     with st.container(horizontal=True):
         compare = st.button(label("reranker_compare", language), icon=":material/compare_arrows:", key="rerank-compare")
         switch = reranking.is_remote and st.button(
@@ -131,30 +125,15 @@ def draw_reranker(app: App, library: str, language: Language) -> None:
         st.rerun()
 
 
-def _draw_figures(comparison: Mapping[str, Any], language: Language) -> None:
-    by, low, high = comparison["difference"]
-    figures = {
-        "before": f"{comparison['before']:.3f}",
-        "after": f"{comparison['after']:.3f}",
-        "difference": f"{by:+.3f} ({low:+.3f} – {high:+.3f})",
-        "verdict": label(f"verdict_{comparison['verdict']}", language),
-    }
-    st.markdown(label("reranker_compared", language, count=comparison["questions"], **figures))
-
-
 def draw_prompts(app: App, language: Language) -> None:
     """Draw one prompt at a time, with its placeholders, for administrators."""
     st.markdown(f"## {label('settings_prompts', language)}", anchors=False)
     st.markdown(label("settings_prompts_lead", language))
-    _draw_choice(app, language)
-
-
-def _draw_choice(app: App, language: Language) -> None:
     names = sorted(app.chats.prompts.names(), key=lambda name: not name.endswith(f".{language}"))
     texts = {name: app.chats.prompts.text(name) for name in names}
     name = st.selectbox(
         label("prompt_choose", language),
-        list(texts),
+        names,
         format_func=lambda one: _prompt_name(texts[one], language),
         key="prompt-name",
     )
@@ -217,13 +196,10 @@ def _draw_note(app: App, note: Note, number: int, language: Language) -> None:
         st.text_input(label("remembered_note", language, number=number), note.text, key=key, max_chars=MAX_NOTE_LENGTH)
         save, forget = label("remembered_save", language), label("remembered_forget", language)
         st.button(save, key=f"save-{key}", on_click=_save_note, args=(app, note))
-        st.button(forget, type="tertiary", key=f"forget-{key}", on_click=_forget_note, args=(app, note))
+        act = partial(app.memory.forget, person_id(), note.id)
+        st.button(forget, type="tertiary", key=f"forget-{key}", on_click=attempt_in_callback, args=(act,))
 
 
 def _save_note(app: App, note: Note) -> None:
     text, permanent = str(st.session_state[f"note-{note.id}"] or ""), bool(session().owner)
     attempt(lambda: app.memory.change(person_id(), note.id, text, permanent=permanent))
-
-
-def _forget_note(app: App, note: Note) -> None:
-    attempt(lambda: app.memory.forget(person_id(), note.id))

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from rag.config import load_settings
-from rag.models.chat import build_chat_model
-from rag.reasoning.chat import ChatReasoner
 from rag.runs.runs import Runs
 from rag.types import Answer, RunMode
 from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, ask, passage
 from tests.support.chat_server import Call, ChatServer, Reply, Request
+from tests.support.conversing import chat_reasoner
 
 PASSAGES = [passage(1), passage(2, BRIDGE), passage(3, TEA)]
 EN, ZH = "When did Mount Aso erupt?", "龙井茶产于哪里？"
@@ -48,8 +46,7 @@ class Model:
 
 def run(runs: Runs, model: Model, question: str, mode: RunMode) -> Answer:
     with ChatServer(model) as server:
-        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
-        reasoner = ChatReasoner(build_chat_model(settings))
+        reasoner = chat_reasoner(server.base_url)
         answer, _ = ask(runs, reasoner, FakeRetriever(default=PASSAGES), question=question, mode=mode)
     return answer
 

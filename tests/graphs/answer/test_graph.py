@@ -14,15 +14,24 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from rag.errors import ModelError, StoreError
-from rag.graphs.answer import LoopContext, build_deep, graph_of
+from rag.graphs.answer import build_deep, graph_of
 from rag.graphs.modes import MODES, GraphMode
 from rag.locales import say
 from rag.reasoning import RESET
 from rag.reasoning.questions import make_call
 from rag.runs.runs import Runs
-from rag.tracing import CallBudget
 from rag.types import Notice
-from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, ScriptedReasoner, ask, nodes_of, passage
+from tests.support.answering import (
+    BRIDGE,
+    TEA,
+    VOLCANO,
+    FakeRetriever,
+    ScriptedReasoner,
+    ask,
+    make_run,
+    nodes_of,
+    passage,
+)
 from tests.support.quoting import make_quoter
 
 QUESTION = "When did Mount Aso erupt?"
@@ -114,15 +123,11 @@ def test_nothing_found_at_all_asks_for_no_answer(runs: Runs, mode: Any) -> None:
 def test_a_passage_removed_between_search_and_answer_is_left_out() -> None:
     """Passages are read without a run's cache, as in a graph restored from a saved state."""
     reasoner = ScriptedReasoner(answers=[["Eight lanes [1]."]])
-    retriever = FakeRetriever()
-    context = LoopContext(
-        reasoner,
-        lambda query, before: retriever.search(query, before).passages,
-        lambda ids: [p for p in retriever.passages(ids) if p.id != "p1"],
-        CallBudget(2),
-    )
-    given: Any = {"question": QUESTION, "run_mode": "fast", "messages": []}
-    state = asyncio.run(graph_of("fast", None).ainvoke(given, context=context))
+    run = make_run(MODES["fast"], reasoner, FakeRetriever(), calls=2)
+    read = run.cache.passages_of
+    run.cache.passages_of = lambda ids: [one for one in read(ids) if one.id != "p1"]  # type: ignore[method-assign]
+    given: Any = {"question": QUESTION, "messages": []}
+    state = asyncio.run(graph_of("fast", None).ainvoke(given, context=run))
     assert [ref["id"] for ref in state["passages"]] == ["p2"]
     assert state["citations"][0]["url"] == "https://example.org/2"
 
@@ -366,11 +371,9 @@ def test_the_second_question_is_answered_as_the_second(runs: Runs) -> None:
     async def both() -> list[Any]:
         states = []
         for question in (QUESTION, second):
-            context = LoopContext(
-                reasoner, lambda q, before: retriever.search(q, before).passages, retriever.passages, CallBudget(12)
-            )
-            given: Any = {"question": question, "run_mode": "deep"}
-            states.append(await graph.ainvoke(given, thread, context=context))
+            given: Any = {"question": question}
+            run = make_run(MODES["deep"], reasoner, retriever)
+            states.append(await graph.ainvoke(given, thread, context=run))
         return states
 
     first_state, state = asyncio.run(both())
@@ -386,11 +389,9 @@ def test_the_state_is_plain_and_small(runs: Runs) -> None:
     """A saved state must not have passage texts: those of thirty turns once took 65 MB."""
     long_text = "Aso. " * 2000
     retriever = FakeRetriever(default=[passage(n, long_text) for n in range(1, 11)])
-    context = LoopContext(
-        ScriptedReasoner(), lambda q, before: retriever.search(q, before).passages, retriever.passages, CallBudget(12)
-    )
-    given: Any = {"question": QUESTION, "run_mode": "deep", "messages": []}
-    state: Any = asyncio.run(graph_of("deep", None).ainvoke(given, context=context))
+    run = make_run(MODES["deep"], ScriptedReasoner(), retriever)
+    given: Any = {"question": QUESTION, "messages": []}
+    state: Any = asyncio.run(graph_of("deep", None).ainvoke(given, context=run))
     messages = json.dumps([m.model_dump() for m in state["messages"]])
     rest = json.dumps({name: value for name, value in state.items() if name != "messages"})
     assert "Aso. Aso." not in messages

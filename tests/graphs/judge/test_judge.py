@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from rag.config import load_settings
 from rag.errors import StoreError
-from rag.graphs.modes import MODES
-from rag.models import chat as chat_models
-from rag.reasoning.chat import ChatReasoner
 from rag.runs.run import Hooks, Question, RunOptions
 from rag.runs.runs import Runs
 from rag.store.sql.conversation_table import Change
 from rag.types import Answer
 from tests.support.answering import FakeRetriever, passage
 from tests.support.chat_server import ChatServer, Reply
+from tests.support.conversing import QUOTER, chat_reasoner, run_over_http
 from tests.support.judge_model import BORN, FILM, FOUNDED, OTHER, PAGES, WHOLE, JudgeModel, by_table
-from tests.support.quoting import make_quoter
-
-QUOTER = make_quoter()
 
 
 @pytest.fixture
 def retriever() -> FakeRetriever:
     return FakeRetriever(by_query=dict(PAGES), default=[passage(5, OTHER)])
-
-
-@pytest.fixture
-def runs() -> Iterator[Runs]:
-    its_runs = Runs(MODES)
-    yield its_runs
-    its_runs.close()
 
 
 def judge(
@@ -43,17 +30,12 @@ def judge(
     retriever: Any,
     *,
     question: str = WHOLE,
-    options: RunOptions | None = None,
-    changes: list[Change] | None = None,
+    changes: Sequence[Change] = (),
+    **options: Any,
 ) -> Answer:
-    """Run the question to its end, over a real chat server if there is a model."""
-    asked = Question(question, mode="judge", options=options or RunOptions())
-    hooks = Hooks(load_changes=lambda: list(changes or []))
-    with ChatServer(model or []) as server:
-        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
-        reasoner = ChatReasoner(chat_models.build_chat_model(settings)) if model else QUOTER
-        run_id = runs.start(asked, reasoner=reasoner, retriever=retriever, quoter=QUOTER, hooks=hooks)
-        return runs.wait(run_id, 120)
+    asked = Question(question, mode="judge", options=RunOptions(**options))
+    hooks = Hooks(load_changes=lambda: list(changes))
+    return run_over_http(runs, model, retriever, asked, hooks=hooks)[0]
 
 
 def nodes_of(answer: Answer) -> dict[str, dict[str, Any]]:
@@ -98,7 +80,7 @@ def test_what_is_beside_the_point_is_not_in_the_pages(runs: Runs, retriever: Fak
 
 def test_each_passage_may_be_judged_by_a_call_of_its_own(runs: Runs, retriever: FakeRetriever) -> None:
     model = JudgeModel()
-    answer = judge(runs, model, retriever, options=RunOptions(judge_each=True))
+    answer = judge(runs, model, retriever, judge_each=True)
     assert model.asked.count("JudgeReply") == 2 + 2 + 1
     assert answer.outcome == "answered" and nodes_of(answer)[WHOLE]["calls"] == 2
 
@@ -167,12 +149,12 @@ def test_no_model_passes_a_limit_and_the_tree_is_whole(runs: Runs, retriever: Fa
 
 def test_a_slow_model_is_left_in_time(runs: Runs, retriever: FakeRetriever) -> None:
     slow = JudgeModel(reply=Reply("{}", fault="hang"))
-    answer = judge(runs, slow, retriever, options=RunOptions(seconds=4.0))
+    answer = judge(runs, slow, retriever, seconds=4.0)
     assert answer.seconds < 8 and answer.trail["tree"][0]["by"] == "rules" and answer.text
 
 
 def test_calls_that_are_used_up_leave_those_for_the_answer(runs: Runs, retriever: FakeRetriever) -> None:
-    answer = judge(runs, JudgeModel(), retriever, options=RunOptions(calls=4))
+    answer = judge(runs, JudgeModel(), retriever, calls=4)
     assert (answer.outcome, stop_of(answer)) == ("caveat", "judge_budget_calls")
     assert answer.text and answer.model_calls <= 4
     assert nodes_of(answer)[BORN]["missing"] == "" and FOUNDED not in nodes_of(answer)
@@ -207,8 +189,7 @@ def test_a_person_ends_the_search(runs: Runs, retriever: FakeRetriever) -> None:
 def test_twenty_branches_side_by_side_lose_nothing(runs: Runs, retriever: FakeRetriever) -> None:
     asked = Question(WHOLE, mode="judge")
     with ChatServer(JudgeModel()) as server:
-        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
-        reasoner = ChatReasoner(chat_models.build_chat_model(settings))
+        reasoner = chat_reasoner(server.base_url)
         ids = [runs.start(asked, reasoner=reasoner, retriever=retriever, quoter=QUOTER) for _ in range(20)]
         answers = [runs.wait(one, 120) for one in ids]
     told = [[(row["node"], row["passage"], row["score"]) for row in one.trail["tree"]] for one in answers]
@@ -217,5 +198,5 @@ def test_twenty_branches_side_by_side_lose_nothing(runs: Runs, retriever: FakeRe
 
 @pytest.mark.parametrize("order", ["breadth", "best"])
 def test_levels_come_in_the_order_that_was_chosen(runs: Runs, retriever: FakeRetriever, order: Any) -> None:
-    answer = judge(runs, JudgeModel(), retriever, options=RunOptions(tree_order=order))
+    answer = judge(runs, JudgeModel(), retriever, tree_order=order)
     assert answer.outcome == "answered" and retriever.queries == [WHOLE, BORN, FOUNDED]

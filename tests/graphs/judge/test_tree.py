@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from rag.graphs.judge.graph import graph_of
-from rag.graphs.judge.tree import Limits, NodeRecord, TreeContext, find_answers, grow, next_levels
+import pytest
+
+from rag.graphs import common
+from rag.graphs.judge import graph, tree
+from rag.graphs.judge.tree import NodeRecord, find_answers, grow, next_levels
+from rag.graphs.modes import MODES
 from rag.reasoning.judge import Judgement
-from rag.tracing import CallBudget
 from rag.types import Passage
-from tests.support.answering import FakeRetriever, passage
+from tests.support.answering import FakeRetriever, ScriptedReasoner, make_run, passage
 
 BRANCHES = 20
 
@@ -33,21 +36,18 @@ class Asking:
         return []
 
 
-async def test_twenty_parallel_branches_lose_nothing() -> None:
+async def test_twenty_parallel_branches_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [passage(n, f"Passage number {n} tells of one thing.") for n in range(1, BRANCHES + 1)]
-    graph, limits = graph_of(None), Limits(width=20, nodes=21, judged=20, searches_by_rules=21, max_parallel=20)
+    for module, name, value in [
+        *((tree, "MAX_WIDTH", BRANCHES), (tree, "MAX_NODES", BRANCHES + 1), (graph, "MAX_NODES", BRANCHES + 1)),
+        *((graph, "MAX_JUDGED", BRANCHES), (graph, "MAX_PARALLEL", BRANCHES), (common, "SEARCHES_BY_RULES", 21)),
+        *((graph, "RuleJudge", lambda _: Asking()), (graph, "require_quoter", lambda _: Asking())),
+    ]:
+        monkeypatch.setattr(module, name, value)
     for _ in range(10):
         retriever = FakeRetriever(default=found)
-        context = TreeContext(
-            search=lambda query, retriever=retriever, **how: retriever.search(query, **how).passages,
-            rules=Asking(),  # type: ignore[arg-type]
-            budget=CallBudget(0),
-            seconds=lambda: 0.0,
-            changes=tuple,
-            reasoner=None,  # type: ignore[arg-type]
-            limits=limits,
-        )
-        state = await graph.ainvoke({"question": "What is there?"}, context=context)
+        run = make_run(MODES["judge"], ScriptedReasoner(kind="extractive"), retriever, calls=0)
+        state = await graph.graph_of(None).ainvoke({"question": "What is there?"}, context=run)
         assert len(state["nodes"]) == len(retriever.queries) == 1 + BRANCHES
         assert {node["passage"] for node in state["nodes"][1:]} == {one.id for one in found}
         assert {node["status"] for node in state["nodes"]} == {"done"}
@@ -70,5 +70,5 @@ def test_a_question_below_an_unlikely_one_is_less_likely_still() -> None:
     root: NodeRecord = {"id": "n1", "parent": "", "passage": "", "question": "Who?", "depth": 0, "worth": 1.0}
     above: NodeRecord = {**root, "id": "n2", "parent": "n1", "question": "Where?", "depth": 1, "worth": 0.5}
     nodes: list[NodeRecord] = [{**root, "status": "open"}, {**above, "status": "done", "judgements": [lacking]}]
-    child = grow(nodes, Limits(), lambda question, others: -1)[-1]
+    child = grow(nodes, lambda question, others: -1)[-1]
     assert (child["parent"], child["question"], child["worth"]) == ("n2", "When?", 0.4)

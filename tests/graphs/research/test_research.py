@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,23 +12,19 @@ from typing import Any
 
 import pytest
 
-from rag.config import load_settings
 from rag.conversations.checkpoints import Checkpoints
 from rag.errors import StoreError, WebSearchError
-from rag.graphs.modes import MODES, ResearchMode
+from rag.graphs.modes import MODES
 from rag.graphs.research.nodes import stagnation
-from rag.models import chat as chat_models
-from rag.reasoning.chat import ChatReasoner
 from rag.runs.run import Hooks, Question, RunOptions
 from rag.runs.runs import Runs
 from rag.store.sql.conversation_table import Change
-from rag.types import Answer
+from rag.types import Answer, Wait
 from tests.support.answering import BRIDGE, VOLCANO, FakeRetriever, passage
 from tests.support.chat_server import ChatServer, Reply, Request
-from tests.support.quoting import make_quoter
+from tests.support.conversing import QUOTER, chat_reasoner, run_over_http
 from tests.support.research_model import ResearchModel, step
 
-QUOTER = make_quoter()
 BOTH = "When did Mount Aso erupt, and when was the bridge opened?"
 FIRST, SECOND = "When did Mount Aso erupt?", "When was the bridge opened?"
 
@@ -38,33 +34,34 @@ def retriever() -> FakeRetriever:
     return FakeRetriever(by_query={FIRST: [passage(1, VOLCANO)], SECOND: [passage(2, BRIDGE)]})
 
 
-@pytest.fixture
-def runs() -> Iterator[Runs]:
-    its_runs = Runs(MODES)
-    yield its_runs
-    its_runs.close()
-
-
 def research(
     runs: Runs,
     model: ResearchModel | None,
     retriever: Any,
     *,
     question: str = BOTH,
-    options: RunOptions | None = None,
-    changes: list[Change] | None = None,
+    changes: Sequence[Change] = (),
     retried: int = 0,
+    **options: Any,
 ) -> Answer:
-    """Run the question to its end, over a real chat server if there is a model; expect `retried` repeated requests."""
-    asked = Question(question, mode="research", options=options or RunOptions())
-    hooks = Hooks(load_changes=lambda: list(changes or []))
-    with ChatServer(model or []) as server:
-        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
-        reasoner = ChatReasoner(chat_models.build_chat_model(settings)) if model else QUOTER
-        run_id = runs.start(asked, reasoner=reasoner, retriever=retriever, quoter=QUOTER, hooks=hooks)
-        answer = runs.wait(run_id, 120)
-        assert answer.model_calls == len(server.requests) - retried
-        return answer
+    """Run the question to its end; expect `retried` repeated requests."""
+    asked = Question(question, mode="research", options=RunOptions(**options))
+    hooks = Hooks(load_changes=lambda: list(changes))
+    answer, requests = run_over_http(runs, model, retriever, asked, hooks=hooks)
+    assert answer.model_calls == len(requests) - retried
+    return answer
+
+
+def begin(runs: Runs, server: ChatServer, retriever: Any, text: str = BOTH, thread: str = "", **options: Any) -> str:
+    question, reasoner = Question(text, mode="research", options=RunOptions(**options)), chat_reasoner(server.base_url)
+    return runs.start(question, reasoner=reasoner, retriever=retriever, quoter=QUOTER, thread=thread)
+
+
+def first_wait(runs: Runs, run_id: str) -> Wait:
+    while not (waits := [one.data for one in runs.events(run_id) if one.kind == "waiting"]):
+        runs.events(run_id, len(runs.events(run_id)), 60)
+    (wait,) = waits[0]
+    return wait  # type: ignore[no-any-return]
 
 
 def stop_of(answer: Answer) -> str:
@@ -155,7 +152,7 @@ def test_a_hostile_model_cannot_pass_a_limit_and_a_report_is_written(
     runs: Runs, retriever: FakeRetriever, kind: str
 ) -> None:
     answer = research(runs, ResearchModel(replies=ADVERSARIES[kind]), retriever)
-    assert answer.model_calls <= ResearchMode.max_calls
+    assert answer.model_calls <= MODES["research"].max_calls
     assert answer.text and answer.citations
     assert {one.url for one in answer.citations} <= {one["url"] for one in answer.trail["ledger"]}
 
@@ -170,22 +167,22 @@ def test_endless_new_sub_questions_end_at_the_limits(runs: Runs, retriever: Fake
     unmet = {"sentences": [], "summary": "", "met": [1]}
     model = ResearchModel(replies={"ChoiceReply": more, "ReadReply": unmet})
     answer = research(runs, model, retriever)
-    assert answer.model_calls <= ResearchMode.max_calls
+    assert answer.model_calls <= MODES["research"].max_calls
     assert len(answer.trail["plan"]) <= 2 + 2 * 2
     assert answer.text
 
 
 def test_more_calls_than_the_most_are_never_made(runs: Runs, retriever: FakeRetriever) -> None:
     many = tuple(step(f"Who is number {n}?") for n in range(6))
-    answer = research(runs, ResearchModel(steps=many), retriever, options=RunOptions(calls=99))
+    answer = research(runs, ResearchModel(steps=many), retriever, calls=99)
     assert answer.model_calls <= 24
-    few = research(runs, ResearchModel(steps=many), retriever, options=RunOptions(calls=5))
+    few = research(runs, ResearchModel(steps=many), retriever, calls=5)
     assert few.model_calls <= 5 and few.text
 
 
 def test_searches_end_at_their_limit(runs: Runs, retriever: FakeRetriever) -> None:
     many = tuple(step(f"Who is number {n}?") for n in range(6))
-    answer = research(runs, ResearchModel(steps=many), retriever, options=RunOptions(searches=2))
+    answer = research(runs, ResearchModel(steps=many), retriever, searches=2)
     assert len(retriever.queries) == 2
     assert [status for _, status in steps_of(answer)] == ["done", "done", "open", "open", "open", "open"]
     assert stop_of(answer) == "research_budget_searches" and answer.outcome == "caveat"
@@ -226,29 +223,12 @@ def test_a_person_ends_the_search(runs: Runs, retriever: FakeRetriever) -> None:
     assert answer.text == "Mount Aso erupted in 1953.[1]"
 
 
-def test_a_stopped_run_keeps_what_it_found(runs: Runs, retriever: FakeRetriever) -> None:
-    model = ResearchModel(report=Reply("Mount Aso erupted in 1953 [1].", fault="hang"))
-    asked = Question(BOTH, mode="research")
-    with ChatServer(model) as server:
-        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
-        reasoner = ChatReasoner(chat_models.build_chat_model(settings))
-        run_id = runs.start(asked, reasoner=reasoner, retriever=retriever, quoter=QUOTER)
-        while not any(event.kind == "token" for event in runs.events(run_id, wait=60)):
-            assert runs.answer(run_id) is None
-        runs.cancel(run_id)
-        answer = runs.wait(run_id, 60)
-    assert answer.outcome == "caveat" and answer.notice and answer.notice.code == "run_stopped"
-    assert answer.citations and len(answer.trail["ledger"]) == 2
-
-
 def test_a_stopped_report_is_kept_up_to_its_last_complete_sentence(runs: Runs, retriever: FakeRetriever) -> None:
     begun = "Mount Aso erupted in 1953, as people near it recall [1].\n\n## Later\n\nThe crater was then"
     pieces = [f"{part} " for part in begun.split(" ")]  # doubled, since a stream that hangs ends halfway
     model = ResearchModel(report=Reply(parts=[*pieces, *pieces], pause=0.01, fault="hang"))
     with ChatServer(model) as server:
-        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
-        reasoner = ChatReasoner(chat_models.build_chat_model(settings))
-        run_id = runs.start(Question(BOTH, mode="research"), reasoner=reasoner, retriever=retriever, quoter=QUOTER)
+        run_id = begin(runs, server, retriever)
         seen: list[str] = []
         while "crater" not in "".join(seen):
             events = runs.events(run_id, since=len(seen), wait=60)
@@ -258,7 +238,7 @@ def test_a_stopped_report_is_kept_up_to_its_last_complete_sentence(runs: Runs, r
         answer = runs.wait(run_id, 60)
     assert answer.text == "Mount Aso erupted in 1953, as people near it recall.[1]"
     assert (answer.outcome, answer.notice and answer.notice.code) == ("caveat", "run_stopped")
-    assert [one.quote for one in answer.citations] and answer.composed != "quoted"
+    assert answer.citations and answer.composed != "quoted" and len(answer.trail["ledger"]) == 2
 
 
 def test_nothing_found_is_said(runs: Runs) -> None:
@@ -278,7 +258,7 @@ def test_a_step_of_the_web_is_searched_there_and_marked(runs: Runs, retriever: F
     without = research(runs, model, retriever)
     assert [note["code"] for note in without.trail["notes"]] == ["research_web_unset"]
     retriever.web, retriever.queries = web, []
-    answer = research(runs, model, retriever, options=RunOptions(web="allowed"))
+    answer = research(runs, model, retriever, web="allowed")
     assert (asked, retriever.queries) == ([SECOND], [FIRST])
     sources = {one["id"]: (one["source"], bool(one["fetched_at"])) for one in answer.trail["ledger"]}
     assert sources == {"p1": ("library", False), "web:hash9:0": ("web", True)}
@@ -291,7 +271,7 @@ def test_a_web_that_does_not_answer_leaves_the_library(runs: Runs, retriever: Fa
 
     retriever.web = web
     model = ResearchModel(steps=(step(FIRST), step(SECOND, tool="web")))
-    answer = research(runs, model, retriever, options=RunOptions(web="allowed"))
+    answer = research(runs, model, retriever, web="allowed")
     assert steps_of(answer) == [(FIRST, "done"), (SECOND, "done")]
     assert [note["code"] for note in answer.trail["notes"]] == ["web_search_slow"]
 
@@ -312,14 +292,9 @@ def test_the_person_is_asked_before_the_question_leaves_the_machine(
     beyond: list[str] = []
     retriever.web = lambda query: beyond.append(query) or [replace(passage(9, BRIDGE), id="web:hash9:0")]
     planned = [step(SECOND, tool="web") if one == "web" else step(one) for one in steps]
-    asked = Question(BOTH, mode="research", options=RunOptions(web="ask"))
     with closing(runs), ChatServer(ResearchModel(steps=planned, report="It was so [1].")) as server:
-        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
-        reasoner = ChatReasoner(chat_models.build_chat_model(settings))
-        run_id = runs.start(asked, reasoner=reasoner, retriever=retriever, quoter=QUOTER, thread="one")
-        while not (waits := [one.data for one in runs.events(run_id) if one.kind == "waiting"]):
-            runs.events(run_id, len(runs.events(run_id)), 60)
-        (wait,) = waits[0]
+        run_id = begin(runs, server, retriever, thread="one", web="ask")
+        wait = first_wait(runs, run_id)
         assert (wait.asks["web"], beyond, retriever.queries) == ([SECOND], [], [])
         runs.reply(run_id, {wait.id: {"web": said}})
         answer = runs.wait(run_id, 60)
@@ -335,13 +310,8 @@ def test_a_question_that_can_mean_two_things_is_asked_about_once(tmp_path: Path,
     model = ResearchModel(replies={"PlanReply": planned}, report="It was so [1].")
     runs = Runs(MODES, saver=Checkpoints(tmp_path / "conversations.sqlite3").saver)
     with closing(runs), ChatServer(model) as server:
-        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
-        reasoner = ChatReasoner(chat_models.build_chat_model(settings))
-        asked = Question("When did Aso erupt?", mode="research")
-        run_id = runs.start(asked, reasoner=reasoner, retriever=retriever, quoter=QUOTER, thread="one")
-        while not (waits := [one.data for one in runs.events(run_id) if one.kind == "waiting"]):
-            runs.events(run_id, len(runs.events(run_id)), 60)
-        (wait,) = waits[0]
+        run_id = begin(runs, server, retriever, "When did Aso erupt?", thread="one")
+        wait = first_wait(runs, run_id)
         assert (wait.asks["unclear"], retriever.queries) == ("Mount Aso, or the town?", [])
         runs.reply(run_id, {wait.id: {"changes": [], "meant": "the mountain"}})
         answer = runs.wait(run_id, 60)
@@ -374,7 +344,7 @@ def test_a_search_can_be_confined_to_headings_of_what_was_found(runs: Runs, retr
 def test_a_report_is_written_without_a_model_that_times_out(runs: Runs, retriever: FakeRetriever) -> None:
     """Searching gets three quarters of the user's time limit; the rules do the rest."""
     model = ResearchModel(replies={"ReadReply": Reply("{}", fault="hang")})
-    answer = research(runs, model, retriever, options=RunOptions(seconds=8.0))
+    answer = research(runs, model, retriever, seconds=8.0)
     assert {note["code"] for note in answer.trail["notes"]} == {"research_model_slow"}
     assert steps_of(answer) == [(FIRST, "done"), (SECOND, "done")]
     assert answer.text == "Mount Aso erupted in 1953.[1] The bridge was opened in 1932.[2]"
@@ -413,7 +383,7 @@ def test_a_step_that_a_person_adds_at_the_end_is_still_carried_out(runs: Runs, r
 
 
 def test_what_is_complete_with_the_last_search_is_complete(runs: Runs, retriever: FakeRetriever) -> None:
-    answer = research(runs, ResearchModel(), retriever, options=RunOptions(searches=2))
+    answer = research(runs, ResearchModel(), retriever, searches=2)
     assert (stop_of(answer), answer.outcome) == ("research_complete", "answered")
 
 
@@ -428,5 +398,5 @@ def test_the_planners_keywords_reach_who_words_the_search(runs: Runs, retriever:
 )
 def test_two_rounds_that_met_no_new_aspect_are_enough(gains: Sequence[int], told: str) -> None:
     state: Any = {"ledger": {}}
-    context: Any = SimpleNamespace(model=object())
-    assert stagnation(state, gains, (), context) == told
+    run: Any = SimpleNamespace(chat=object())
+    assert stagnation(state, gains, (), run) == told

@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from rag.config import load_settings
 from rag.graphs.summary.gathering import leading_sentences
 from rag.locales import say
-from rag.models.chat import build_chat_model
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
@@ -27,6 +25,7 @@ from tests.support.answering import FakeRetriever
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
+from tests.support.conversing import chat_reasoner
 from tests.support.quoting import make_quoter
 
 PARTS = ("Booking", "Trains", "Flights", "Hotels", "Meals", "Guests")
@@ -83,8 +82,7 @@ def quoting() -> ExtractiveReasoner:
 @contextmanager
 def model(script: Callable[[Request], Reply | str] = rules) -> Iterator[tuple[ChatReasoner, ChatServer]]:
     with ChatServer(script) as server:
-        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
-        yield ChatReasoner(build_chat_model(settings)), server
+        yield chat_reasoner(server.base_url), server
 
 
 def begin(runs: Runs, pages: Pages, text: str, reasoner: Reasoner, scope: Filters, options: RunOptions) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rag.ingest.chunking import get_chunker
-from rag.ingest.discovery import Sites
+from rag.ingest.discovery import Walk
 from rag.ingest.jobs.service import Jobs, JobView
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source, record_sources
@@ -21,6 +21,7 @@ from rag.store.qdrant.library import Library
 from rag.store.sql.database import Database
 from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
+from rag.web.robots import Robots
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
 from tests.support.site_server import SiteServer
@@ -50,11 +51,12 @@ def ingestor(small_library: Library, model: HashedModel, parser: Parser, fetcher
 def make_jobs(database: Database, ingestor: Ingestor, fetcher: Fetcher, parser: Parser) -> Iterator[MakeJobs]:
     """Yield a function that creates Jobs over the same database; each call simulates a restart of the app."""
     made: list[Jobs] = []
-    sites = Sites(fetcher, parser)
+    robots = Robots(fetcher)
 
     def make(open_ingestor: Callable[[str], Ingestor] = lambda library: ingestor, **options: Any) -> Jobs:
-        made.append(Jobs(database, open_ingestor, lambda: sites, **options))
-        return made[-1]
+        jobs = Jobs(database, open_ingestor, lambda plan, known: Walk(plan, fetcher, parser, robots, known), **options)
+        made.append(jobs)
+        return jobs
 
     yield make
     for jobs in made:

@@ -11,7 +11,7 @@ import pytest
 from rag.errors import StoreError
 from rag.ingest.jobs import steps as unpacking
 from rag.ingest.jobs.service import Jobs
-from rag.ingest.jobs.steps import FileUnpacker, Steps, from_payload, new_item, to_payload
+from rag.ingest.jobs.steps import Steps, from_payload, new_item, to_payload, unpack_files
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import BOUNDS, RecordBounds, Source, file_sources, record_sources, web_source
 from rag.store import values
@@ -55,8 +55,8 @@ def test_every_file_and_row_ends_with_one_result(jobs: Jobs) -> None:
 
 def test_submitting_reads_nothing(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[int] = []
-    real = unpacking.sources_in
-    monkeypatch.setattr(unpacking, "sources_in", lambda *a, **k: threads.append(get_ident()) or real(*a, **k))
+    real = unpacking.file_sources
+    monkeypatch.setattr(unpacking, "file_sources", lambda *a, **k: threads.append(get_ident()) or real(*a, **k))
     wait_for_job(jobs, jobs.submit_files([("a.jsonl", lines(0))], library="main"))
     assert len(threads) == 1 and get_ident() not in threads
 
@@ -76,9 +76,9 @@ def test_an_unpacking_that_was_cut_off_goes_on_where_it_was(
     job_id = database.jobs.create("main", "", discovery="waiting")
     database.files.add(job_id, [("a.jsonl", lines(0, 1, 0)), ("a.md", b"one"), ("a.md", b"two")])
     looks = iter(range(100))
-    FileUnpacker(job_id, database, BOUNDS).run(lambda: next(looks) >= cut_at)
+    unpack_files(job_id, database, BOUNDS, lambda: next(looks) >= cut_at)
     assert database.items.count(job_id) == cut_at
-    FileUnpacker(job_id, database, BOUNDS).run(lambda: False)
+    unpack_files(job_id, database, BOUNDS, lambda: False)
     items = database.items.items(job_id)
     assert [item.url for item in items] == [
         *(f"https://a.example/{n}" for n in (0, 1, 0)), "file:///a.md", "file:///a.md?2"
@@ -92,7 +92,7 @@ def test_two_attempts_at_an_item_that_overlap_say_the_same(database: Database, i
     job_id = database.jobs.create("main", "", [new_item(records(1)[0])])
     job = database.jobs.job(job_id)
     assert job is not None
-    workers = [Steps(job, ingestor, database.items) for _ in range(2)]
+    workers = [Steps(job, ingestor, database) for _ in range(2)]
     reads = []
     for worker in workers:
         (item,) = database.items.items(job_id)
@@ -142,10 +142,10 @@ def test_files_are_kept_for_a_retry_if_the_library_cannot_be_opened(
 
 
 def test_names_reach_the_list_without_what_would_turn_them(jobs: Jobs) -> None:
-    name = "notes\u202egpj.\x1b[2Jmd"
+    name = "notes\u202egpj\nadded.\x1b[2Jmd"
     job_id = jobs.submit_files([(name, b"# A\n\nA note.")], library="main")
     (item,) = wait_for_job(jobs, job_id).items
-    assert item.source == jobs.job(job_id).title == "notesgpj.[2Jmd"
+    assert item.source == jobs.job(job_id).title == "notesgpj added.[2Jmd"
     assert item.result is not None and item.result.source == item.source
 
 
@@ -157,8 +157,3 @@ def test_a_source_comes_back_whole(source: Source) -> None:
     assert to_payload(again) == to_payload(source)
     assert again.data == source.data
     assert str(again.broken) == str(source.broken)
-
-
-def test_data_of_a_file_of_the_first_version_is_read() -> None:
-    source = from_payload({"name": "a.md", "url": "file:///a.md", "kind": "file", "data": "Tm90ZQ=="}, None)
-    assert source.data == b"Note"

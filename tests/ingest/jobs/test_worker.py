@@ -1,4 +1,4 @@
-"""The worker: job order, retries of transient errors, and faults that cost no more than they must."""
+"""The worker: job order and speed, retries of transient errors, and faults that cost no more than they must."""
 
 from __future__ import annotations
 
@@ -12,11 +12,27 @@ import pytest
 
 from rag.errors import FetchError, StoreError
 from rag.ingest.jobs.service import Jobs
+from rag.ingest.jobs.worker import WINDOW, JobSpeed
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Limits, Source, web_source
 from rag.store.sql.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, reasons, records, statuses, wait_for_job
 from tests.support.page_server import PageServer, Reply, generated_page
+
+
+def test_the_speed_is_that_of_late() -> None:
+    now = [1000.0]
+    speed = JobSpeed(lambda: now[0])
+    rates = []
+    for _ in range(30):
+        now[0] += 1.0
+        speed.count_item()
+        rates.append(speed.rate())
+    assert rates == [None, None, *[60.0] * 28], "too few tell nothing"
+    now[0] += WINDOW - 10
+    assert speed.rate() == 11.0  # everything done in the last minute, including its first second
+    now[0] += 20
+    assert speed.rate() is None
 
 
 def test_a_short_job_does_not_wait_for_a_long_one(
@@ -81,7 +97,7 @@ def test_the_work_of_a_worker_whose_job_was_taken_over_is_not_counted(
     time.sleep(0.2)
     assert statuses(jobs.job(job_id)) == [""] * 3 and jobs.job(job_id).state == "running"
     database.jobs.release("another")
-    jobs.resume()
+    jobs.start()
     assert len(wait_for_job(jobs, job_id).items) == 3
 
 
@@ -138,7 +154,7 @@ def test_a_host_that_answers_in_between_goes_on(
 ) -> None:
     silence = Silence(ingestor, monkeypatch)
     host = page_server.url("")
-    urls = [f"{host}/{n}{'.silent' if n % 3 else ''}" for n in range(40)]
+    urls = [f"{host}/{n}{'.silent' if n % 3 else ''}" for n in range(20)]
     jobs = make_jobs(limits=Limits(readers=1, ahead=1))  # each response arrives before the next page is requested
     job = wait_for_job(jobs, jobs.submit([web_source(url) for url in urls], library="main"))
     assert "host_silent" not in reasons(job)

@@ -6,7 +6,6 @@ from email.message import EmailMessage
 
 import pytest
 
-from rag.errors import IngestError
 from rag.reading.documents import read_document
 from rag.reading.parser import ExtractedDocument
 from rag.web.media import EML
@@ -81,10 +80,3 @@ def test_letters_in_the_head_as_they_are(codec: str) -> None:
 def test_lines_that_flow_and_no_head() -> None:
     flowed = b"Content-Type: text/plain; format=flowed\n\nThe ferry \nleaves.\n> quoted \n> again\n"
     assert read(flowed, "note.eml").text == "The ferry leaves.\n> quoted\n> again"
-
-
-@pytest.mark.parametrize("body", [b"", b"\n\n", b"Content-Type: multipart/mixed; boundary=x\n\n--x\n\n--x--"])
-def test_what_cannot_be_read(body: bytes) -> None:
-    with pytest.raises(IngestError) as raised:
-        read(body, "x.eml")
-    assert raised.value.code == "document_no_text"

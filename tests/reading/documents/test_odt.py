@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from rag.errors import IngestError
 from rag.reading.documents.odt import read_odt
 from tests.support import office
 
@@ -96,20 +93,3 @@ def test_properties() -> None:
     )
     found = read_odt(office.odt("<text:p>Pay.</text:p>", **{"meta.xml": about}), "x.odt")
     assert (found.title, found.author, found.published, found.modified) == ("Rules", "Ana", "2021-05-06", "2022-01-02")
-
-
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        (b"PK\x03\x04 not a package", "office_broken"),
-        (office.zipped({"content.xml": "<a"}), "office_broken"),
-        (office.odt("<text:p/>"), "document_no_text"),
-        (office.odt("", **{"META-INF/manifest.xml": "<m:encryption-data/>"}), "office_locked"),
-        (office.odt("<text:p>x</text:p>" + "<text:section>" * 500 + "</text:section>" * 500), "office_broken"),
-        (office.odt("<text:p>" + " " * 41_000_000 + "</text:p>"), "office_too_large"),
-    ],
-)
-def test_what_cannot_be_read(body: bytes, code: str) -> None:
-    with pytest.raises(IngestError) as raised:
-        read_odt(body, "x.odt")
-    assert raised.value.code == code

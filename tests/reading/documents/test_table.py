@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from rag.errors import IngestError
 from rag.ingest.chunking import get_chunker
 from rag.reading.documents.table import find_delimiter, read_table
 
@@ -95,18 +94,3 @@ def test_the_header_goes_with_each_chunk() -> None:
     )
     assert len(chunks) > 3
     assert all("| name | berths | note |" in chunk.context + chunk.text for chunk in chunks)
-
-
-@pytest.mark.parametrize(
-    ("source", "code"),
-    [
-        ("", "document_no_text"),
-        (",,,\n,,", "document_no_text"),
-        ("a" + ",b" * 600, "table_too_wide"),
-        ('a,b\n"' + "never ends\n" * 30_000, "table_broken"),
-    ],
-)
-def test_what_cannot_be_read(source: str, code: str) -> None:
-    with pytest.raises(IngestError) as raised:
-        text_of(source)
-    assert raised.value.code == code

@@ -10,13 +10,12 @@ import pytest
 
 from rag.errors import ModelError
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.sources import Source
 from rag.models.embedding import SparseEncoder
 from rag.retrieval.strategies import Engine, Need
 from rag.store.qdrant.library import Library
 from rag.types import Passage
 from tests.support.hashed_model import HashedModel
-from tests.support.storing import store_page
+from tests.support.storing import store_texts
 
 PAGES = {
     "Volcano": "Mount Aso erupted in 1953. Its crater is 24 kilometres wide.",
@@ -64,10 +63,7 @@ class ScriptedExpander:
 
 @pytest.fixture
 def filled(small_library: Library, ingestor: Ingestor) -> Library:
-    for title, text in PAGES.items():
-        record = {"url": f"https://pages.example/{title}", "title": title, "text": text}
-        source = Source(title, record["url"], "import", record=record)
-        store_page(ingestor, ingestor.read(source, lambda _: None), lambda _: None)
+    store_texts(ingestor, PAGES)
     return small_library
 
 

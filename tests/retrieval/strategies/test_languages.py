@@ -36,17 +36,19 @@ def test_an_english_question_finds_a_chinese_page(engine: Any) -> None:
     assert found.hits[0].passage.title == "茶"
 
 
-def test_a_question_that_finds_something_is_not_translated(engine: Any) -> None:
-    expander = ScriptedExpander(translated="harbour")
-    STRATEGIES["mmr"].find(SearchRequest("龙井茶产于哪里？"), engine(expander=expander))
-    STRATEGIES["mmr"].find(SearchRequest("When was the harbour bridge opened?"), engine(expander=expander))
-    assert expander.asked == []
-
-
-def test_without_a_model_nothing_is_translated(engine: Any) -> None:
-    expander = ScriptedExpander(translated="harbour", uses_model=False)
-    STRATEGIES["mmr"].find(SearchRequest(QUESTION), engine(expander=expander))
-    STRATEGIES["mmr"].find(SearchRequest(QUESTION), engine())
+@pytest.mark.parametrize(
+    ("question", "more", "uses_model"),
+    [
+        ("龙井茶产于哪里？", {}, True),
+        ("When was the harbour bridge opened?", {}, True),
+        (QUESTION, {}, False),
+        (QUESTION, {"filters": Filters(languages=("zh",))}, True),
+    ],
+    ids=["found", "found in English", "no model", "no page in another language"],
+)
+def test_nothing_is_translated_in_vain(engine: Any, question: str, more: Any, uses_model: bool) -> None:
+    expander = ScriptedExpander(translated="harbour", uses_model=uses_model)
+    STRATEGIES["mmr"].find(SearchRequest(question, **more), engine(expander=expander))
     assert expander.asked == []
 
 
@@ -57,13 +59,6 @@ def test_a_multilingual_model_needs_no_translation(filled: Library) -> None:
 
     expander = ScriptedExpander(translated="harbour")
     STRATEGIES["mmr"].find(SearchRequest(QUESTION), Engine(filled, Polyglot(), SparseEncoder(), expander))
-    assert expander.asked == []
-
-
-def test_only_languages_within_the_filters_count(engine: Any) -> None:
-    expander = ScriptedExpander(translated="harbour")
-    request = SearchRequest(QUESTION, filters=Filters(languages=("zh",)))
-    STRATEGIES["mmr"].find(request, engine(expander=expander))
     assert expander.asked == []
 
 

@@ -93,14 +93,8 @@ def marked(question: str, text: str) -> list[str]:
 
 def test_content_words_are_found_with_their_endings() -> None:
     text = "Deleted files stay; a file deletes nothing. Profile. The bilge."
-    assert marked("How long does a deleted file stay in the bilge?", text) == [
-        "Deleted",
-        "files",
-        "stay",
-        "file",
-        "deletes",
-        "bilge",
-    ]
+    found = marked("How long does a deleted file stay in the bilge?", text)
+    assert found == ["Deleted", "files", "stay", "file", "deletes", "bilge"]
 
 
 def test_words_that_touch_are_one_mark() -> None:
@@ -108,11 +102,8 @@ def test_words_that_touch_are_one_mark() -> None:
 
 
 def test_chinese_pairs_run_together_and_common_ones_are_left_out() -> None:
-    assert marked("异地机房与主机房的距离至少是多少？", "异地机房与主机房的距离不小于 300 公里。") == [
-        "异地机房",
-        "主机房",
-        "距离",
-    ]
+    found = marked("异地机房与主机房的距离至少是多少？", "异地机房与主机房的距离不小于 300 公里。")
+    assert found == ["异地机房", "主机房", "距离"]
 
 
 def test_signs_of_a_pattern_are_plain_text() -> None:

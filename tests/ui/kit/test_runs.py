@@ -1,63 +1,49 @@
+from typing import Any
+
 import pytest
 
-from rag.types import Answer, Event, Step
+from rag.types import Answer, Event, EventKind, Step
 from rag.ui.kit.runs import LiveRun, describe_step, step_lines, step_name
 
-
-def test_events_fold_into_steps_and_text() -> None:
-    live = LiveRun()
-    live.absorb([Event(0, "step", {"node": "retrieve", "state": "started"})])
-    assert live.current == "retrieve"
-    live.absorb(
-        [
-            Event(1, "step", {"node": "retrieve", "state": "finished", "ms": 12.5, "detail": {"new": 3}}),
-            Event(2, "token", "Every "),
-            Event(3, "token", "four hours."),
-        ]
-    )
-    assert live.current == ""
-    assert live.steps == [Step("retrieve", 12.5, {"new": 3})]
-    assert live.text == "Every four hours."
-    assert live.next_seq == 4
+TREE = {"used": {"calls": 1}, "most": {"calls": 24}}
+ANSWER = Answer("q", "fast", "answered", "a")
+STEP = {"node": "retrieve", "state": "finished", "ms": 12.5, "detail": {"new": 3}}
 
 
-def test_a_reset_discards_the_text_so_far() -> None:
-    live = LiveRun()
-    live.absorb([Event(0, "token", "wrong"), Event(1, "reset", ""), Event(2, "token", "right")])
-    assert live.text == "right"
-
-
-def test_events_seen_before_count_once() -> None:
-    live = LiveRun()
-    events = [Event(0, "token", "a"), Event(1, "token", "b")]
-    live.absorb(events)
-    live.absorb(events)
-    assert live.text == "ab"
-
-
-def test_the_answer_ends_it() -> None:
-    live, answer = LiveRun(), Answer("q", "fast", "answered", "a")
-    live.absorb([Event(0, "answer", answer)])
-    assert live.answer is answer
+@pytest.mark.parametrize(
+    ("events", "state"),
+    [
+        ([("step", {"node": "retrieve", "state": "started"})], {"current": "retrieve", "steps": []}),
+        (
+            [
+                ("step", {"node": "retrieve", "state": "started"}),
+                ("step", STEP),
+                ("token", "Every "),
+                ("token", "four."),
+            ],
+            {"current": "", "steps": [Step("retrieve", 12.5, {"new": 3})], "text": "Every four.", "next_seq": 4},
+        ),
+        ([("token", "wrong"), ("reset", ""), ("token", "right")], {"text": "right"}),
+        ([("answer", ANSWER)], {"answer": ANSWER}),
+        (
+            [("tree", {"rows": [{"node": "n1"}], **TREE}), ("tree", {"rows": [], **TREE})],
+            {"tree": [], "usage": {"calls": 1}, "limits": {"calls": 24}},
+        ),
+    ],
+)
+def test_events_fold_into_a_state_each_once(events: list[tuple[EventKind, Any]], state: dict[str, Any]) -> None:
+    live, numbered = LiveRun(), [Event(place, kind, data) for place, (kind, data) in enumerate(events)]
+    live.absorb(numbered)
+    live.absorb(numbered)
+    assert {name: getattr(live, name) for name in state} == state
 
 
 def test_what_a_nested_graph_writes_is_no_part_of_the_answer() -> None:
     live = LiveRun()
-    live.absorb(
-        [
-            Event(0, "token", "A draft.", ("draft",)),
-            Event(1, "step", {"node": "judge", "state": "finished", "ms": 1.0}, ("draft",)),
-            Event(2, "token", "The answer.", ()),
-        ]
-    )
+    judged = {"node": "judge", "state": "finished", "ms": 1.0}
+    draft = [Event(0, "token", "A draft.", ("draft",)), Event(1, "step", judged, ("draft",))]
+    live.absorb([*draft, Event(2, "token", "The answer.", ())])
     assert (live.text, [step.node for step in live.steps]) == ("The answer.", ["judge"])
-
-
-def test_a_tree_is_as_it_was_told_last() -> None:
-    live = LiveRun()
-    told = {"used": {"calls": 1}, "most": {"calls": 24}}
-    live.absorb([Event(0, "tree", {"rows": [{"node": "n1"}], **told}), Event(1, "tree", {"rows": [], **told})])
-    assert (live.tree, live.usage, live.limits) == ([], {"calls": 1}, {"calls": 24})
 
 
 @pytest.mark.parametrize(

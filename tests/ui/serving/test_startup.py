@@ -11,7 +11,6 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
-from streamlit.runtime.runtime import Runtime
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 from streamlit.testing.v1 import AppTest
 
@@ -112,12 +111,6 @@ async def test_the_addresses_for_an_upload_survive_the_start_of_a_run(
 def test_patches_are_reviewed_for_each_version_of_streamlit() -> None:
     """After an upgrade, check the patches and page.js's dialogs, then update PATCHED_STREAMLIT."""
     assert streamlit.__version__ == PATCHED_STREAMLIT
-
-
-def test_what_the_patches_replace_is_there() -> None:
-    replaced = ("_call_soon_on_event_loop", "flush_browser_queue", "_create_scriptrunner", "_clear_queue")
-    assert all(callable(getattr(AppSession, name, None)) for name in replaced)
-    assert all(callable(getattr(Runtime, name, None)) for name in ("_send_message", "_enqueued_some_message"))
 
 
 def test_packages_are_not_searched_for_components(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,8 @@ only matter to servers (`wait`, `ordering`, `consistency`, `timeout`, …) are i
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
 from pathlib import Path
 from threading import RLock
 from typing import Any, NoReturn
@@ -20,11 +20,11 @@ from qdrant_client.http.models import QueryResponse
 from rag.errors import StoreError
 from rag.store.qdrant.edge.shard import (
     CollectionFolder,
-    FolderLock,
     IndexBuilder,
     Shard,
     clear_leftovers,
     collection_names,
+    lock_folder,
 )
 from rag.store.qdrant.edge.translation import (
     argument_faults,
@@ -58,7 +58,7 @@ class EdgeBackend(QdrantBase):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.folder = folder
-        self._lock: FolderLock | None = FolderLock(folder)
+        self._lock_file: int | None = lock_folder(folder)
         self._opening = RLock()
         self._open: dict[str, tuple[Shard, IndexBuilder]] = {}
         clear_leftovers(folder)
@@ -278,16 +278,16 @@ class EdgeBackend(QdrantBase):
         with self._opening:
             for name in list(self._open):
                 self._close_collection(name)
-            if self._lock is not None:
-                self._lock.release()
-                self._lock = None
+            if self._lock_file is not None:
+                os.close(self._lock_file)
+                self._lock_file = None
 
     def _get(self, name: str) -> tuple[Shard, IndexBuilder]:
         entry = self._open.get(name)
         if entry is not None:
             return entry
         with self._opening:
-            if self._lock is None:
+            if self._lock_file is None:
                 raise StoreError("store_closed")
             if name not in self._open:
                 self._open[name] = self._load(name)
@@ -359,15 +359,6 @@ class EdgeClient(QdrantClient):
         return self._client.query_batch_points(collection_name, requests, **options)
 
 
-def _with_argument_faults(call: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def wrapper(*args: Any, **options: Any) -> Any:
-        with argument_faults(call):
-            return method(*args, **options)
-
-    return wrapper
-
-
 for _call in vars(EdgeBackend):
     if not _call.startswith("_") and hasattr(QdrantClient, _call):
-        setattr(EdgeClient, _call, _with_argument_faults(_call, getattr(EdgeClient, _call)))
+        setattr(EdgeClient, _call, argument_faults(_call)(getattr(EdgeClient, _call)))

@@ -244,28 +244,22 @@ def _write_file(path: Path, text: str) -> None:
     sync_names(path.parent)
 
 
-class FolderLock:
-    """A lock on `folder`, acquired by the constructor.
+def lock_folder(folder: Path) -> int:
+    """Lock the folder; return the descriptor of the lock file, whose closing unlocks it.
 
     Raises StoreBusyError if another process has locked it, StoreError if the folder is not writable.
     """
-
-    def __init__(self, folder: Path) -> None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise StoreError("store_unwritable", path=str(folder)) from error
-        try:
-            _lock(self._file)
-        except OSError as error:
-            os.close(self._file)
-            raise StoreBusyError("store_busy", path=str(folder)) from error
-
-    def release(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = os.open(folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StoreError("store_unwritable", path=str(folder)) from error
+    try:
+        _lock(file)
+    except OSError as error:
+        os.close(file)
+        raise StoreBusyError("store_busy", path=str(folder)) from error
+    return file
 
 
 if sys.platform == "win32":
@@ -421,9 +415,7 @@ class Shard:
                 with self._engine_lock:
                     old, old_path = self._get_engine(), self.folder.shard
                     self.folder.make_current(copy, indexed)
-                    self._shard = replacement
-                    self._counted_points = replacement.info().points_count
-                    self._has_ghosts = False
+                    self._adopt(replacement)
             except StoreError:
                 replacement.close()
                 raise
@@ -472,11 +464,12 @@ class Shard:
         if self._closed:
             raise StoreError("store_closed")
         self._used_at = time.monotonic()
-        if self._shard is None:
-            self._shard = self._load(self.folder.shard)
-            self._counted_points = self._shard.info().points_count
-            self._has_ghosts = False
-        return self._shard
+        return self._shard or self._adopt(self._load(self.folder.shard))
+
+    def _adopt(self, engine: edge.EdgeShard) -> edge.EdgeShard:
+        """Use an engine that was just opened, so that it counts no deleted points."""
+        self._shard, self._counted_points, self._has_ghosts = engine, engine.info().points_count, False
+        return engine
 
     def _load(self, path: Path) -> edge.EdgeShard:
         read_ahead(path, payloads=not self.folder.params.vectors)  # pages are listed, chunks are searched

@@ -540,22 +540,13 @@ def to_filter(condition: models.Filter | None) -> edge.Filter | None:
 def _conditions(conditions: Any) -> list[Any] | None:
     if conditions is None:
         return None
-    return [_condition(condition) for condition in (conditions if isinstance(conditions, list) else [conditions])]
+    listed = conditions if isinstance(conditions, list) else [conditions]
+    return [_translate(condition, _CONDITIONS) for condition in listed]
 
 
-def _condition(condition: Any) -> Any:
-    if isinstance(condition, models.Filter):
-        return to_filter(condition)
-    if isinstance(condition, models.FieldCondition):
-        return _field(condition)
-    if isinstance(condition, models.HasIdCondition):
-        return edge.HasIdCondition(set(condition.has_id))
-    if isinstance(condition, models.IsEmptyCondition):
-        return edge.IsEmptyCondition(condition.is_empty.key)
-    if isinstance(condition, models.IsNullCondition):
-        return edge.IsNullCondition(condition.is_null.key)
-    if isinstance(condition, models.HasVectorCondition):
-        return edge.HasVectorCondition(condition.has_vector)
+def _translate(condition: Any, translations: Mapping[type, Callable[[Any], Any]]) -> Any:
+    if translation := translations.get(type(condition)):
+        return translation(condition)
     raise unsupported_error(f"the filter {type(condition).__name__}")
 
 
@@ -566,19 +557,12 @@ def _field(condition: models.FieldCondition) -> edge.FieldCondition:
     counts = condition.values_count
     return edge.FieldCondition(
         condition.key,
-        match=None if condition.match is None else _match(condition.match),
+        match=None if condition.match is None else _translate(condition.match, _MATCHES),
         range=None if condition.range is None else _range(condition.range),
         values_count=None if counts is None else edge.ValuesCount(counts.lt, counts.gt, counts.lte, counts.gte),
         is_empty=condition.is_empty,
         is_null=condition.is_null,
     )
-
-
-def _match(match: Any) -> Any:
-    translate = _MATCHES.get(type(match))
-    if translate is None:
-        raise unsupported_error(f"the filter {type(match).__name__}")
-    return translate(match)
 
 
 def _match_value(match: models.MatchValue) -> edge.MatchValue:
@@ -591,6 +575,14 @@ _MATCHES: dict[type, Callable[[Any], Any]] = {
     models.MatchValue: _match_value,
     models.MatchAny: lambda given: edge.MatchAny(given.any),
     models.MatchExcept: lambda given: edge.MatchExcept(given.except_),
+}
+_CONDITIONS: dict[type, Callable[[Any], Any]] = {
+    models.Filter: to_filter,
+    models.FieldCondition: _field,
+    models.HasIdCondition: lambda given: edge.HasIdCondition(set(given.has_id)),
+    models.IsEmptyCondition: lambda given: edge.IsEmptyCondition(given.is_empty.key),
+    models.IsNullCondition: lambda given: edge.IsNullCondition(given.is_null.key),
+    models.HasVectorCondition: lambda given: edge.HasVectorCondition(given.has_vector),
 }
 
 

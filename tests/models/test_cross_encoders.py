@@ -1,22 +1,115 @@
-"""Models that check statements: tiny ones in the real layout, of both kinds, compared with transformers' results."""
+"""Rerankers and models that check statements: tiny ones, in the real layouts, compared with other libraries."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from rag.errors import ModelError
-from rag.locales import say
-from rag.models.cross_encoders import LazySupportModel, Pair, Support, load_support_model
-from tests.support.tiny_model import LESSONS, build_tiny_model, build_tiny_reranker, build_tiny_verifier
+from rag.models import cross_encoders as module
+from rag.models.cross_encoders import (
+    LazyReranker,
+    LazySupportModel,
+    Pair,
+    Reranker,
+    Support,
+    SupportModel,
+    load_reranker,
+    load_support_model,
+)
+from tests.support.tiny_model import LESSONS, NLI, build_tiny_reranker, build_tiny_verifier
 
-NLI = ("entailment", "neutral", "contradiction")
+QUESTION = "the river in the city"
+TEXTS = [
+    "the river is in the city",
+    "a question about text",
+    "城市中的河流",
+    "the model of the sentence is text " * 4,
+    "answer",
+    "searching for relevant passages in a city",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_tiny_reranker(tmp_path_factory.mktemp("tiny") / "reranker")
+
+
+@pytest.fixture(scope="module")
+def reranker(folder: Path) -> Reranker:
+    return load_reranker(str(folder))
+
+
+def test_scores_are_those_of_flagembedding(folder: Path, reranker: Reranker) -> None:
+    from FlagEmbedding import FlagReranker
+
+    flag = FlagReranker(str(folder), use_fp16=False, devices="cpu", max_length=62)
+    expected = flag.compute_score([(QUESTION, text) for text in TEXTS], normalize=True)
+    scores = reranker.scores(QUESTION, TEXTS)
+    assert scores == pytest.approx(expected, abs=1e-5)
+    assert len({round(float(score or 0), 4) for score in scores}) == len(TEXTS)
+    assert all(score is not None and 0.0 < score < 1.0 for score in scores)
+
+
+def test_order_and_company_do_not_matter(reranker: Reranker) -> None:
+    scores = reranker.scores(QUESTION, TEXTS * 5)
+    assert scores[: len(TEXTS)] == pytest.approx(scores[-len(TEXTS) :], abs=1e-5)
+    assert reranker.scores(QUESTION, TEXTS[::-1]) == pytest.approx(scores[: len(TEXTS)][::-1], abs=1e-5)
+    assert reranker.scores(QUESTION, []) == []
+
+
+def test_long_texts_and_questions_are_cut(reranker: Reranker) -> None:
+    assert reranker.scores("river " * 2_000, ["city " * 2_000]) != [None]
+    assert reranker.scores("lone \ud800 surrogate", ["\ud800"]) != [None]
+
+
+def test_out_of_time_the_first_wave_is_scored_and_the_rest_is_not(
+    reranker: Reranker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_WAVE", 2)
+    scores = reranker.scores(QUESTION, TEXTS, seconds=0.0)
+    assert [score is None for score in scores] == [False, False, True, True, True, True]
+    assert None not in reranker.scores(QUESTION, TEXTS, seconds=60.0)
+
+
+def test_many_threads_share_one(reranker: Reranker) -> None:
+    expected = reranker.scores(QUESTION, TEXTS)
+    with ThreadPoolExecutor(6) as pool:
+        for scores in pool.map(lambda _: reranker.scores(QUESTION, TEXTS), range(24)):
+            assert scores == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_late_reranker_loads_when_asked_and_not_before(folder: Path, reranker: Reranker) -> None:
+    late = LazyReranker(str(folder))
+    assert late.name == str(folder)
+    assert late.scores(QUESTION, TEXTS) == pytest.approx(reranker.scores(QUESTION, TEXTS))
+    missing = LazyReranker("/no/such/folder")
+    for _ in range(2):
+        with pytest.raises(ModelError):
+            missing.scores(QUESTION, TEXTS)
+
+
+def test_loading_is_silent_and_imports_no_more_than_it_needs(folder: Path) -> None:
+    code = (
+        "import sys; from rag.models.embedding import load_embedding_model\n"
+        "from rag.models.cross_encoders import load_reranker\n"
+        "load_embedding_model('builtin').encode_passages(['one', 'two'])\n"
+        "print([name for name in ('transformers', 'FlagEmbedding') if name in sys.modules])\n"
+        f"load_reranker({str(folder)!r}).scores('the river', ['a city', 'a model'])\n"
+        "wasteful = ('datasets', 'pandas', 'peft', 'sentence_transformers')\n"
+        "print([name for name in wasteful if name in sys.modules])\n"
+        "import FlagEmbedding; print(bool(FlagEmbedding.FlagReranker))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert ended.stdout.split("\n")[:3] == ["[]", "[]", "True"], ended.stderr
+    assert ended.stderr == ""
+
+
 TOKENS = ("supported", "hallucinated")
 TEXT = "the river is in the city"
 PAIRS = [
@@ -30,6 +123,11 @@ PAIRS = [
 @pytest.fixture(scope="module")
 def nli(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_tiny_verifier(tmp_path_factory.mktemp("tiny") / "nli", "Sequence", NLI)
+
+
+@pytest.fixture(scope="module")
+def nli_model(nli: Path) -> SupportModel:
+    return load_support_model(str(nli))
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +148,8 @@ def probabilities(folder: Path, kind: str, first: str, second: str) -> Any:
     return rows, [place for place, part in enumerate(coded.sequence_ids(0)) if part == 1]
 
 
-def test_a_cross_encoder_says_how_likely_the_statement_follows(nli: Path) -> None:
-    found = load_support_model(str(nli)).supports(PAIRS)
+def test_a_cross_encoder_says_how_likely_the_statement_follows(nli: Path, nli_model: SupportModel) -> None:
+    found = nli_model.supports(PAIRS)
     for pair, support in zip(PAIRS, found, strict=True):
         rows, _ = probabilities(nli, "Sequence", "\n".join(pair.texts), pair.statement)
         assert support.score == pytest.approx(rows[0], abs=1e-5)
@@ -111,7 +209,7 @@ def test_what_a_model_learned_comes_out(tmp_path: Path) -> None:
     assert [support.verdict for support in found] == ["supported", "unsupported", "unsupported", "supported"]
 
 
-def test_a_statement_is_as_good_as_its_best_window(nli: Path) -> None:
+def test_a_statement_is_as_good_as_its_best_window(nli: Path, nli_model: SupportModel) -> None:
     """The text is three times as long as the model's window; windows overlap."""
     import transformers
 
@@ -122,7 +220,7 @@ def test_a_statement_is_as_good_as_its_best_window(nli: Path) -> None:
     windows = [" ".join(words[begin : begin + room]) for begin in range(0, len(words) - 8, room - 8)]
     scores = [probabilities(nli, "Sequence", window, statement)[0][0] for window in windows]
     assert len(windows) >= 3
-    (support,) = load_support_model(str(nli)).supports([Pair(statement, (text,))])
+    (support,) = nli_model.supports([Pair(statement, (text,))])
     assert support.score == pytest.approx(max(scores), abs=1e-5)
 
 
@@ -137,11 +235,10 @@ def test_order_company_and_length_do_not_matter(kind: str, request: pytest.Fixtu
         assert 0.0 <= model.supports([odd])[0].score <= 1.0
 
 
-def test_many_threads_share_one(nli: Path) -> None:
-    model = load_support_model(str(nli))
-    expected = [support.score for support in model.supports(PAIRS)]
+def test_many_threads_share_one_classifier(nli_model: SupportModel) -> None:
+    expected = [support.score for support in nli_model.supports(PAIRS)]
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(lambda _: model.supports(PAIRS), range(12)):
+        for found in pool.map(lambda _: nli_model.supports(PAIRS), range(12)):
             assert [support.score for support in found] == pytest.approx(expected, abs=1e-5)
 
 
@@ -164,58 +261,3 @@ def test_a_late_model_loads_when_asked_and_not_before(nli: Path) -> None:
     for _ in range(2):
         with pytest.raises(ModelError):
             missing.supports(PAIRS)
-
-
-def _without(name: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).unlink()
-
-
-def _garbled(folder: Path) -> None:
-    (folder / "model.safetensors").write_bytes(b"not weights")
-
-
-def _nameless(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "id2label": {"0": "A", "1": "B", "2": "C"}}))
-
-
-def _not_finite(folder: Path) -> None:
-    from safetensors.numpy import load_file, save_file
-
-    weights = load_file(folder / "model.safetensors")
-    save_file({name: np.full_like(value, np.nan) for name, value in weights.items()}, folder / "model.safetensors")
-
-
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [
-        (_without("config.json"), "verifier_incomplete"),
-        (_without("model.safetensors"), "verifier_incomplete"),
-        (_garbled, "verifier_unreadable"),
-        (_nameless, "verifier_wrong_kind"),
-        (_not_finite, "verifier_not_finite"),
-    ],
-)
-def test_what_is_no_verifier_is_one_sentence(tmp_path: Path, change: Any, code: str) -> None:
-    broken = build_tiny_verifier(tmp_path / "nli", "Sequence", NLI)
-    change(broken)
-    with pytest.raises(ModelError) as caught:
-        load_support_model(str(broken)).supports(PAIRS)
-    assert caught.value.code == code
-    for language in ("en", "zh"):
-        said = say(caught.value.notice, language)
-        assert "\n" not in said and "VERIFIER_MODEL" in said and "{" not in said
-
-
-@pytest.mark.parametrize("build", [build_tiny_model, build_tiny_reranker])
-def test_a_model_of_another_kind_is_refused(tmp_path: Path, build: Callable[[Path], Path]) -> None:
-    with pytest.raises(ModelError) as caught:
-        load_support_model(str(build(tmp_path / "model")))
-    assert caught.value.code == "verifier_wrong_kind"
-
-
-@pytest.mark.parametrize("name", ["builtin", "/no/such/folder", "./missing", "no such model"])
-def test_a_name_that_is_nowhere(name: str) -> None:
-    with pytest.raises(ModelError) as caught:
-        load_support_model(name)
-    assert caught.value.code == "verifier_no_folder"

@@ -1,4 +1,4 @@
-"""One key for all spellings of an address, and no two pages with the same key."""
+"""One key for all spellings of an address, no two pages with the same key; crawler traps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag.web import urls as keys
-from rag.web.urls import SENT_AS_IS, join_location, join_url, split_url, strip_tracking, url_hash, url_key
+from rag.web.urls import (
+    SENT_AS_IS,
+    is_page_name,
+    is_trap,
+    join_location,
+    join_url,
+    page_address,
+    same_site,
+    split_url,
+    strip_tracking,
+    url_hash,
+    url_key,
+)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +121,8 @@ def test_never_raises(text: str) -> None:
 def test_what_cannot_be_split(url: str) -> None:
     assert not any(split_url(url))
     assert join_url("https://a.example/b", url) == ""
-    assert url_key(url) and url_hash(url)
+    assert url_key(url) and url_hash(url) and page_address(url) and is_page_name(url)
+    assert not is_trap(url) and not same_site(url, "https://example.com/")
 
 
 def test_splitting_and_joining() -> None:
@@ -165,3 +178,76 @@ def test_only_what_quoting_leaves_alone_skips_it() -> None:
     for character in map(chr, range(256)):
         unchanged = character != "%" and quote(character, safe=SENT_AS_IS) == character
         assert bool(keys._NORMAL.fullmatch(character)) is unchanged, character
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://example.com/a#part", "https://example.com/a"),
+        ("https://example.com/#/route", "https://example.com/"),
+        ("https://example.com/a;jsessionid=1F2?x=1", "https://example.com/a?x=1"),
+        ("https://example.com/a?PHPSESSID=abc&x=1&&utm_source=b", "https://example.com/a?x=1"),
+        ("https://example.com/a?sid=0123456789abcdef0", "https://example.com/a"),
+        ("https://example.com/a?sid=12", "https://example.com/a?sid=12"),
+        ("https://example.com/a?", "https://example.com/a"),
+        ("https://example.com/a?b=2&a=1", "https://example.com/a?b=2&a=1"),
+    ],
+)
+def test_one_spelling(url: str, address: str) -> None:
+    assert page_address(url) == address
+    assert page_address(address) == address
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/" + "a" * 2000,
+        "/a/b/a/b/a/b",
+        "/" + "/".join(f"s{number}" for number in range(16)),
+        "/?" + "&".join(f"p{number}=1" for number in range(9)),
+        "/post?replytocom=12",
+        "/w/index.php?title=X&action=edit",
+        "/calendar/2199/07/",
+        "/calendar?year=2099&month=3",
+    ],
+)
+def test_traps(path: str) -> None:
+    assert is_trap(f"https://example.com{path}")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/2024/03/05/news",
+        "/calendar?year=2024",
+        "/w/index.php?title=Python",
+        "/forum/viewtopic.php?f=2&t=1402&start=20",
+        "/1/1/1/1",
+        "/a/b/a/b",
+        "/models/2099/",
+        "/" + "/".join(f"s{number}" for number in range(15)),
+        "/?" + "&".join(f"p{number}=1" for number in range(8)),
+    ],
+)
+def test_no_traps(path: str) -> None:
+    assert not is_trap(f"https://example.com{path}")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "page", "page.html", "x.php", "v1.2", "a.pdf", "b.docx", "c.csv", "d.pptx", "e.xlsx", "f.epub", "notes.md"],
+)
+def test_pages(name: str) -> None:
+    assert is_page_name(f"https://example.com/f/{name}?x=a.zip")
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a.PNG", "a.tar.gz", "a.mp4", "a.css", "a.js", "a.xls", "a.exe"])
+def test_no_pages(name: str) -> None:
+    assert not is_page_name(f"https://example.com/f/{name}?x=1")
+
+
+def test_same_site() -> None:
+    assert same_site("https://www.example.com/a", "http://example.com:80/b")
+    assert not same_site("https://example.com/", "https://docs.example.com/")
+    assert not same_site("https://example.com/", "https://example.com:8443/")
