@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import ceil
-from typing import Any, AnyStr, Final, cast
+from typing import Any, AnyStr, Final, NamedTuple, cast
 
 import regex
 
@@ -485,11 +485,73 @@ def list_leads(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
         leads.append(lead if is_item and len(lead) <= _LONGEST_LEAD else "")
         if heading := HEADING.match(sentence):
             lead = sentence[heading.end() :].strip()
-        elif INTRODUCTION.search(sentence):
+        elif INTRODUCTION.search(sentence) and not line[:1].isspace():
             lead = sentence.strip()
         elif not line and not is_item:
             lead = ""
     return leads
+
+
+_ENTRY_LINE = lazy_regex(r"^(?P<indent>[ \t]*)(?P<line>[^\s][^\n]*)", re.MULTILINE)
+_ATTRIBUTE = lazy_regex(r"[$€£¥￥₩]\s?\d|\d\s?(?:元|USD|EUR|GBP)\b|^[(（]?\d|^[^\n:：]{1,40}[:：][ \t]*+[^\s/]")
+_ENDS_CLAUSE = lazy_regex(r"[.!?。！？;；…,，:：][\"”’)）*_]*$")
+_LONGEST_ENTRY_LINE, _LONGEST_PHRASE, _LONGEST_ENTRY = 160, 60, 600
+_MAX_TITLES = 2
+
+Span = tuple[int, int]
+
+
+class Entry(NamedTuple):
+    """An entry of a listing, such as a product: the spans of its heading, if any, its title, and its attributes."""
+
+    heading: Span | None
+    titles: list[Span]
+    attributes: list[Span]
+
+    @property
+    def start(self) -> int:
+        return (self.titles or self.attributes)[0][0]
+
+    @property
+    def end(self) -> int:
+        return self.attributes[-1][1]
+
+
+def find_entries(text: str, start: int = 0, end: int | None = None) -> list[Entry]:
+    """Return the entries of listings in `text[start:end]`, in order: without its title, an attribute says nothing.
+
+    An entry is a list item with indented lines, or short lines: a heading or up to two other lines as its title, then
+    lines that have a label, a price, or a number first. `start` and `end` exclude the heading.
+    """
+    stop = len(text) if end is None else end
+    edges = [start, *(edge for block in fenced_blocks(text, start, stop) for edge in block), stop]
+    found = (entry for a, b in zip(edges[::2], edges[1::2], strict=True) for entry in _find_entries(text, a, b))
+    return [entry for entry in found if entry.end - entry.start <= _LONGEST_ENTRY]
+
+
+def _find_entries(text: str, start: int, end: int) -> Iterator[Entry]:
+    heading: Span | None = None
+    titles: list[Span] = []
+    attributes: list[Span] = []
+    in_item = False
+    for match in _ENTRY_LINE.finditer(text, start, end):
+        line, span, is_indented = match["line"], match.span("line"), bool(match["indent"])
+        is_item = _LIST_ITEM.match(line) is not None
+        is_heading = HEADING.match(line) is not None and not is_indented
+        is_line = len(line) <= _LONGEST_ENTRY_LINE and line[0] not in "|>#" and not is_item and is_indented == in_item
+        is_detail = is_line and (len(line) <= _LONGEST_PHRASE if in_item else not _ENDS_CLAUSE.search(line))
+        if (titles or heading) and is_detail and (in_item or _ATTRIBUTE.search(line)):
+            attributes.append(span)
+            continue
+        if attributes:
+            yield Entry(heading, titles[-_MAX_TITLES:], attributes)
+        if attributes or is_heading or is_item or not is_detail:
+            heading, titles, attributes = (span if is_heading else None), [], []
+        in_item = is_item and not is_indented
+        if in_item or (is_detail and not _ATTRIBUTE.search(line)):
+            titles = [*titles, span]
+    if attributes:
+        yield Entry(heading, titles[-_MAX_TITLES:], attributes)
 
 
 _LINE_ENDS = lazy_regex(r"\r\n?|[\u0085\u2028\u2029\x0b\x0c]")

@@ -19,6 +19,7 @@ from rag.text import (
     detect_language,
     escape_markdown,
     fenced_blocks,
+    find_entries,
     is_chinese,
     join_surrogates,
     question_language,
@@ -301,3 +302,60 @@ class TestClean:
     def test_one_line(self) -> None:
         assert clean_line(" a\n b\t c ") == "a b c"
         assert len(clean_line("x" * 900)) == 300
+
+
+LISTING = """Arms for every desk.
+
+M10 Single Monitor Arm
+
+For monitors: 20-48 lbs
+
+Starting at $459
+
+- Sitka 140 Kayak
+  $2,499.00
+  Length:
+  13 ft. 9 in.
+- Sky 100 Kayak
+
+## Power Tank
+
+oversized fit
+
+价格：30 元
+"""
+
+
+def test_an_entry_is_a_title_and_its_attributes() -> None:
+    entries = [
+        [LISTING[a:b] for a, b in ((entry.heading,) if entry.heading else ()) + (*entry.titles, *entry.attributes)]
+        for entry in find_entries(LISTING)
+    ]
+    assert entries == [
+        ["M10 Single Monitor Arm", "For monitors: 20-48 lbs", "Starting at $459"],
+        ["- Sitka 140 Kayak", "$2,499.00", "Length:", "13 ft. 9 in."],
+        ["## Power Tank", "oversized fit", "价格：30 元"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The arm costs $459.\n\nIt holds 48 lbs.",
+        "Why we do it:\n- it is 20% cheaper\n- 12 people asked",
+        "- An item\n  May not ship to Bulgaria. Read the description, or ask the seller for other options.",
+        "Price: $4",
+        "Setup\n\n```\nname: demo\nport: 80\n```",
+        "| Plan | Price |\n|---|---|\n| Team | $79 |",
+        "A title\n\n" + "\n\n".join(f"{number} {'x' * 60}" for number in range(10)),
+    ],
+)
+def test_other_text_has_no_entries(text: str) -> None:
+    assert find_entries(text) == []
+
+
+@given(st.text(alphabet="ab1$:.#-|` \n", max_size=200))
+def test_entries_are_in_order_and_apart(text: str) -> None:
+    spans = [(entry.start, entry.end) for entry in find_entries(text)]
+    assert all(start < end for start, end in spans)
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))

@@ -7,7 +7,7 @@ units: verbatim, in order, within the maximum size. Splitter packages are import
 from __future__ import annotations
 
 import warnings
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.models.transformer import normalise_rows
-from rag.text import cluster_end, lazy_regex, split_sentences, weigh
+from rag.text import cluster_end, find_entries, lazy_regex, split_sentences, weigh
 from rag.types import Chunk
 
 if TYPE_CHECKING:
@@ -80,7 +80,24 @@ def split_units(text: str, maximum: float) -> list[Unit]:
                 last = units.pop()
                 unit = replace(last, end=b, extra=last.extra + unit.extra, is_question=is_question)
             units.append(unit)
-    return units
+    return _join_entries(text, units, maximum)
+
+
+def _join_entries(text: str, units: list[Unit], maximum: float) -> list[Unit]:
+    """Make each entry of a listing one unit, unless it is too long."""
+    entries = deque(find_entries(text))
+    joined: list[Unit] = []
+    for unit in units:
+        while entries and entries[0].end <= unit.start:
+            entries.popleft()
+        last = joined[-1] if joined else None
+        if last and entries and entries[0].start <= last.start and unit.end <= entries[0].end:
+            whole = replace(last, end=unit.end, extra=last.extra + unit.extra, is_question=unit.is_question)
+            if whole.size <= maximum:
+                joined[-1] = whole
+                continue
+        joined.append(unit)
+    return joined
 
 
 def _parse_heading(line: str) -> tuple[int, str] | None:

@@ -48,7 +48,15 @@ from rag.models.transformer import (
     usable_positions,
 )
 from rag.quantities.values import parse_chinese, simplify
-from rag.text import fenced_blocks, is_chinese, lazy_regex, make_encodable, sentence_spans, split_sentences
+from rag.text import (
+    fenced_blocks,
+    find_entries,
+    is_chinese,
+    lazy_regex,
+    make_encodable,
+    sentence_spans,
+    split_sentences,
+)
 from rag.types import SparseVector
 
 _HAN: Final = lazy_regex("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
@@ -245,7 +253,7 @@ class SentenceIndex(NamedTuple):
 
 
 def index_sentences(text: str, encoder: SparseEncoder) -> SentenceIndex:
-    """Index the sentences of a text: a code block is a single sentence, and a table row refers to its header."""
+    """Index the sentences of a text. A code block and an entry count as one; a table row refers to its header."""
     bounds = _find_bounds(text)
     terms = encoder.terms_within(text, tuple((start, end) for start, end, _ in bounds))
     columns = np.array(bounds, dtype=np.int64).reshape(-1, 3)
@@ -285,7 +293,7 @@ def unpack_sentences(packed: str, text: str) -> SentenceIndex | None:
 
 
 def _find_bounds(text: str) -> list[tuple[int, int, int]]:
-    blocks = fenced_blocks(text)
+    blocks = [*fenced_blocks(text), *((entry.start, entry.end) for entry in find_entries(text))]
     bounds: list[tuple[int, int, int]] = []
     header: int | None = None
     for start, end in split_sentences(text):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -31,7 +31,9 @@ from rag.retrieval.strategies import ASKS, Need
 from rag.text import (
     HEADING,
     INTRODUCTION,
+    Entry,
     fenced_blocks,
+    find_entries,
     is_chinese,
     lazy_regex,
     list_leads,
@@ -55,6 +57,7 @@ _PART = lazy_regex(
     re.IGNORECASE,
 )
 _FENCE: Final = lazy_regex(r"\s*(?:```|~~~)")
+_HEADING_MARKS: Final = lazy_regex(r"^#+\s+")
 _CONTINUED: Final = lazy_regex(r"(?<![ \t])[ \t]*+\\$")
 _ENDS: Final = lazy_regex(r"[^\w\s)）\]\"”」』]$")
 _QUESTION: Final = lazy_regex(r"[?？][\s)）\"”」』*_#`]*$")
@@ -70,12 +73,16 @@ _IDENTIFIER: Final = lazy_regex(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Quotable:
-    """A quotable unit: `text` is verbatim from the page, `lines` are its form in answers, each with its own mark."""
+    """A quotable unit: `text` is verbatim from the page, `lines` are its form in answers, each with its own mark.
+
+    The text of an attribute of an entry begins with the lines of its title.
+    """
 
     text: str
     lines: tuple[str, ...]
     is_code: bool = False
     is_table_header: bool = False
+    is_attribute: bool = False
 
     @property
     def is_heading(self) -> bool:
@@ -115,7 +122,14 @@ def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
     """
     units: list[Quotable] = []
     spans = list(split_sentences(text, start, end))
+    entries = deque(find_entries(text, start, end))
     for (begin, stop), lead in zip(spans, list_leads(text, spans), strict=True):
+        if entries and entries[0].start < stop:
+            if begin <= entries[0].start:
+                units += _entry(text, entries[0], lead)
+            if stop >= entries[0].end:
+                entries.popleft()
+            continue
         sentence, valid = text[begin:stop], strip_struck(text, begin, stop)
         if valid != sentence and not _WORD.search(valid):
             continue
@@ -126,6 +140,22 @@ def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
         line = as_row(valid, header) if header else as_prose(valid)
         units.append(Quotable(sentence, (_join_lead(as_prose(lead), line) if lead else line,)))
     return units
+
+
+def _entry(text: str, entry: Entry, lead: str) -> Iterator[Quotable]:
+    """Yield each attribute of an entry with its title, and `lead`, the introduction of its list."""
+    heading = [text[slice(*entry.heading)]] if entry.heading else []
+    titles = [text[a:b] for a, b in entry.titles]
+    title = " · ".join([_HEADING_MARKS.sub("", one) for one in heading] + [as_prose(one) for one in titles])
+    title = _join_lead(as_prose(lead), title) if lead and not heading else title
+    label = ""
+    for number, (a, b) in enumerate(entry.attributes, 1):
+        value = as_prose(strip_struck(text, a, b))
+        if INTRODUCTION.search(value) and number < len(entry.attributes):
+            label += f"{value} "
+        elif _WORD.search(value):
+            yield Quotable("\n".join((*titles, label + text[a:b])), (f"{title} · {label}{value}",), is_attribute=True)
+            label = ""
 
 
 def _with_code(before: list[Quotable], block: list[str]) -> list[Quotable]:
@@ -475,7 +505,7 @@ class ExtractiveReasoner:
             elif (part.asks or not part.is_heading) and _WORD.search(part.text):
                 sentence_terms = terms[i] | page_terms
                 neighbour_terms = (terms[i - 1] | terms[i + 1]) - sentence_terms
-                line = part.lines[0] if part.text.startswith("|") else part.text
+                line = part.lines[0] if part.is_attribute or part.text.startswith("|") else part.text
                 in_page = f"{passage.title}. {line[:_MAX_CHARACTERS]}"
                 yield Sentence(index, part, sentence_terms, neighbour_terms, in_page)
 

@@ -397,3 +397,18 @@ def test_code_stands_between_enough_backticks(line: str, code: str) -> None:
 )
 def test_a_list_item_begins_with_the_heading_or_introduction_of_its_list(text: str, lines: list[str]) -> None:
     assert [line for unit in quotables(text) for line in unit.lines] == lines
+
+
+def test_an_attribute_is_quoted_with_its_title() -> None:
+    listing = "M10 Monitor Arm\n\nStarting at $459\n\n- Sitka Kayak\n  Length:\n  13 ft.\n- Sky Kayak\n\n"
+    units = quotables(f"{listing}## Tank\n\nPrice: ~~$40~~ $30")
+    assert [unit.lines for unit in units if not unit.is_heading] == [
+        ("M10 Monitor Arm · Starting at $459",),
+        ("Sitka Kayak · Length: 13 ft.",),
+        ("Sky Kayak",),
+        ("Tank · Price: $30",),
+    ]
+
+
+def test_a_label_within_an_item_does_not_introduce_the_next() -> None:
+    assert [unit.lines for unit in quotables("- Arm\n  Width:\n- Desk")] == [("Arm · Width:",), ("Desk",)]

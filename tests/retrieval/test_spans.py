@@ -144,6 +144,13 @@ def test_a_row_comes_with_the_head_of_its_table_and_code_comes_whole() -> None:
     assert [code[a:b] for a, b in zip(start, end, strict=True)] == ["Run it:", "```\nload()\nask()\n```", "Done."]
 
 
+def test_an_entry_comes_whole() -> None:
+    text = "Arms.\n\nM10 Monitor Arm\n\nStarting at $459\n\nMore text follows."
+    start, end, *_ = index_sentences(text, SPARSE)
+    entry = "M10 Monitor Arm\n\nStarting at $459"
+    assert [text[a:b] for a, b in zip(start, end, strict=True)] == ["Arms.", entry, "More text follows."]
+
+
 def test_stored_indexes_lead_to_the_same_choice() -> None:
     pages = [whole(MARKET), whole(HARBOUR, "b"), whole("| toll | coins |\n|---|---|\n| ship | two |", "c")]
     stored = {page.id: pack_sentences(index_sentences(page.text, SPARSE), len(page.text)) for page in pages}

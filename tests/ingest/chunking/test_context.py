@@ -62,3 +62,10 @@ def test_what_is_no_heading(line: str) -> None:
 def test_marks_alone_name_nothing(marks: str) -> None:
     units = split_units(f"{marks}\n\nBelow it.", 900)
     assert [(unit.kind, unit.section) for unit in units] == [("heading", ()), ("text", ())]
+
+
+def test_an_entry_is_one_unit_unless_it_is_too_long() -> None:
+    text = "Arms.\n\nM10 Monitor Arm\n\nWeight: 9 lbs\n\nStarting at $459\n\nMore text follows."
+    entry = "M10 Monitor Arm\n\nWeight: 9 lbs\n\nStarting at $459"
+    assert entry in [text[unit.start : unit.end] for unit in split_units(text, 900)]
+    assert max(unit.size for unit in split_units(text, 30)) <= 30
