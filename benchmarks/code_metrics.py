@@ -27,6 +27,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
 ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS = ("How much does the Team plan cost?", "地铁票价是多少？")
 
@@ -56,16 +59,12 @@ class Source:
             name = name.rpartition(".")[0]
         return name
 
-    def imports(self, module: str, *, late: bool) -> set[str]:
-        """Return our modules that `module` imports at module level or, if `late`, in functions; not for types only."""
-        tree = self.trees[module]
-        late_nodes = {
-            id(node) for function in ast.walk(tree) if isinstance(function, Function) for node in ast.walk(function)
+    def imports(self, *, late: bool) -> dict[str, set[str]]:
+        """Return which of our modules each one imports at module level or, if `late`, in functions; not for types."""
+        return {
+            module: {self.module_of(name) for node in _imports_in(tree, late) for name in _names(node)} - {"", module}
+            for module, tree in self.trees.items()
         }
-        type_nodes = {id(node) for block in ast.walk(tree) if _is_for_types(block) for node in ast.walk(block)}
-        nodes = (node for node in ast.walk(tree) if id(node) not in type_nodes and (id(node) in late_nodes) == late)
-        modules = {self.module_of(name) for node in nodes for name in _names(node)}
-        return modules - {"", module}
 
     def outside(self) -> Counter[str]:
         """Return how many modules import each library that is neither ours nor Python's."""
@@ -79,6 +78,15 @@ class Source:
 def _name(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imports_in(parent: ast.AST, late: bool, in_function: bool = False) -> Iterator[ast.AST]:
+    """Yield the imports inside functions, or those outside, without blocks for types only."""
+    for node in ast.iter_child_nodes(parent):
+        if isinstance(node, ast.Import | ast.ImportFrom) and in_function == late:
+            yield node
+        elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case) and not _is_for_types(node):
+            yield from _imports_in(node, late, in_function or isinstance(node, Function))
 
 
 def _is_for_types(node: ast.AST) -> bool:
@@ -101,39 +109,19 @@ def _is_typed(function: Function) -> bool:
 
 
 def cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
-    """Return the groups of modules that import each other, by Tarjan's strongly connected components."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    groups: list[list[str]] = []
-
-    def visit(module: str) -> None:
-        index[module] = low[module] = len(index)
-        stack.append(module)
-        for imported in graph.get(module, ()):
-            if imported not in index:
-                visit(imported)
-            if imported in stack:
-                low[module] = min(low[module], low[imported])
-        if low[module] == index[module]:
-            group = [stack.pop()]
-            while group[-1] != module:
-                group.append(stack.pop())
-            if len(group) > 1:
-                groups.append(sorted(group))
-
-    for module in graph:
-        if module not in index:
-            visit(module)
-    return groups
+    """Return the groups of modules that import each other: the graph's strongly connected components."""
+    names = sorted(graph.keys() | set().union(*graph.values()))
+    edges = np.array([[other in graph.get(name, ()) for other in names] for name in names])
+    _, groups = connected_components(edges, connection="strong")
+    members = [[name for name, group in zip(names, groups, strict=True) if group == one] for one in set(groups)]
+    return [group for group in members if len(group) > 1]
 
 
 def measure_code(package: str) -> dict[str, Any]:
     source = Source.of(package)
     sizes = sorted((node.end_lineno or node.lineno) - node.lineno + 1 for node in source.functions())
     typed = [_is_typed(function) for function in source.functions()]
-    at_import = {module: source.imports(module, late=False) for module in source.trees}
-    in_functions = {module: source.imports(module, late=True) for module in source.trees}
+    at_import, in_functions = source.imports(late=False), source.imports(late=True)
     both = {module: at_import[module] | in_functions[module] for module in source.trees}
     return {
         "files": len(source.trees),

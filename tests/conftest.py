@@ -31,7 +31,7 @@ from rag.ui.serving.startup import skip_component_scan
 from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
 from tests.support import postgres
-from tests.support.hashed_model import HashedModel
+from tests.support.hashed_model import HashedModel, use_hashed_model
 from tests.support.page_server import PageServer
 from tests.support.quoting import builtin_model
 from tests.support.site_server import SiteServer
@@ -117,6 +117,15 @@ def shared_parser() -> Iterator[Parser]:
             patch.setattr(user, "Parser", lambda **_: parser)
         yield parser
     Parser.close(parser)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hashed_model(request: pytest.FixtureRequest, shared_parser: Parser) -> Iterator[None]:
+    """Replace the built-in model by a hashed one, except for modules that are marked with `weights`."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.node.get_closest_marker("weights"):
+            use_hashed_model(patch.setattr)
+        yield
 
 
 @pytest.fixture(autouse=True)

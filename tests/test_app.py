@@ -33,6 +33,8 @@ from tests.support.chat_server import ChatServer
 from tests.support.qdrant_server import QdrantServer
 from tests.support.tiny_model import build_tiny_reranker
 
+pytestmark = pytest.mark.weights
+
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:

@@ -8,13 +8,11 @@ import pytest
 
 from rag.errors import StoreError
 from tests.support.apps import finish, open_app
-from tests.support.hashed_model import HashedBuiltin
 
 NOTE = "Opening hours of the harbour office\n\nThe office is open from six in the morning until midnight.\n"
 
 
-def test_undo_restores_the_texts_of_deleted_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name: HashedBuiltin())
+def test_undo_restores_the_texts_of_deleted_pages(tmp_path: Path) -> None:
     app = open_app(tmp_path)
     finish(app, app.imports.add_files([("hours.txt", NOTE.encode())], library="main"))
     (page,) = app.library("main").pages()

@@ -23,7 +23,10 @@ from rag.models.model_files import MINILM, MINILM_STORED
 from rag.store.qdrant.records import LIBRARIES, chunks_collections, library_id
 from tests.support.apps import finish, open_app
 
-pytestmark = pytest.mark.skipif(model_files.find_e5_package() is None, reason="there is one built-in model here")
+pytestmark = [
+    pytest.mark.weights,
+    pytest.mark.skipif(model_files.find_e5_package() is None, reason="there is one built-in model here"),
+]
 
 TOPICS = ("lamp", "bell", "door", "clock", "harbour", "ladder", "window", "garden")
 OIL = {

@@ -36,8 +36,7 @@ PLAIN = "# 灯塔\n\n灯塔建于一八七四年，由三位看守轮流值守�
 
 
 @pytest.fixture
-def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
-    monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name: HashedBuiltin())
+def app(tmp_path: Path) -> Iterator[App]:
     with closing(open_app(tmp_path)) as opened:
         yield opened
 

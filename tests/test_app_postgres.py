@@ -13,16 +13,12 @@ from rag.config import load_settings
 from rag.errors import ConfigError
 from rag.ingest.sources import Source
 from tests.support.apps import finish, open_app
-from tests.support.hashed_model import HashedBuiltin
 
 PAGE = "The Berlin office opens at eight in the morning. The Paris office opens at nine in the morning."
 OPENS = "When does the Paris office open in the morning?"
 
 
-def test_everything_is_there_for_the_next_app(
-    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name: HashedBuiltin())
+def test_everything_is_there_for_the_next_app(tmp_path: Path, postgres_url: str) -> None:
     with closing(open_app(tmp_path, database_url=postgres_url)) as app:
         source = Source("offices.md", "file:///offices.md", "file", data=PAGE.encode())
         job = app.imports.jobs.submit([source], library="main")

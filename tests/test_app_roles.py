@@ -25,7 +25,6 @@ from rag.store.sql.database import Database
 from rag.store.sql.small_tables import Grant, Role
 from rag.types import Answer, Citation
 from tests.support.apps import finish, open_app
-from tests.support.hashed_model import HashedBuiltin
 from tests.test_privacy import CLASSES, methods
 
 PAGE = "# Harbour\n\nThe harbour toll was four crowns, paid in silver at noon.\n"
@@ -144,10 +143,8 @@ BY_NAME = {one.__name__: one for one in CLASSES.values()}
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     folder = tmp_path_factory.mktemp("roles")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: HashedBuiltin())
-        with closing(open_app(folder)) as opened:
-            yield opened
+    with closing(open_app(folder)) as opened:
+        yield opened
 
 
 def service_of(app: App, name: str) -> Any:

@@ -24,6 +24,8 @@ from tests.support.apps import finish, open_app
 from tests.support.model_server import ModelServer, hash_texts
 from tests.support.quoting import builtin_model
 
+pytestmark = pytest.mark.weights
+
 PAGES = [
     {
         "url": f"https://a.example/{number}",

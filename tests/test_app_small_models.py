@@ -19,6 +19,8 @@ from rag.types import Answer
 from tests.support.apps import open_app
 from tests.support.chat_server import ChatServer, Reply, Request
 
+pytestmark = pytest.mark.weights
+
 PAGES = {
     "https://example.org/orrin": (
         "Orrin mill",

@@ -131,7 +131,9 @@ def test_headers_are_pairs_and_stay_secret() -> None:
 _ASK = """
 import sys
 from pathlib import Path
+from tests.support.hashed_model import use_hashed_model
 from tests.test_app_trace_export import QUESTION, Question, app_of
+use_hashed_model()
 with app_of(Path(sys.argv[1]), llm_base_url=sys.argv[2], llm_model="test", trace_langsmith=sys.argv[3] == "on") as app:
     assert app.wait(app.ask(Question(QUESTION, ("main",))), timeout=60).model_calls
     from langchain_core.tracers.langchain import wait_for_all_tracers

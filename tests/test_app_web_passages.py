@@ -23,6 +23,8 @@ from tests.support.apps import open_app
 from tests.support.page_server import PageServer
 from tests.web.test_search import Service, service
 
+pytestmark = pytest.mark.weights
+
 __all__ = ["service"]
 
 PAGE = (

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks import answers, report, samples
-from tests.support.hashed_model import HashedBuiltin
 
 
 def test_a_row_for_each_setting(
@@ -15,7 +14,6 @@ def test_a_row_for_each_setting(
 ) -> None:
     monkeypatch.setattr(report, "OUT", tmp_path)
     monkeypatch.setattr(samples, "OUT", tmp_path)
-    monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: HashedBuiltin())
     assert answers.main(["examples", "--data", str(tmp_path), "--limit", "2"]) == 0
     rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
     assert [row[1].partition(",")[0] for row in rows] == ["fast", "fast", "deep", "deep", "classic"]

@@ -14,7 +14,7 @@ from benchmarks.gate import MECHANISMS, Bench, Row
 from benchmarks.plain_search import Piece, PlainSearch, pieces_of
 from benchmarks.quoted import Quoted, _score
 from benchmarks.reader_questions import read_questions, read_written_pages
-from tests.support.hashed_model import HashedBuiltin, HashedModel
+from tests.support.hashed_model import HashedModel
 
 PAGES = [
     {"lang": "en", "text": "The ferry crosses the bay at noon. " * 40},
@@ -95,7 +95,6 @@ def test_the_best_rival_is_the_one_to_beat() -> None:
 @pytest.fixture
 def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(samples, "OUT", tmp_path)
-    monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: HashedBuiltin())
     return tmp_path
 
 

@@ -10,7 +10,6 @@ import pytest
 from benchmarks import multihop, report, samples
 from benchmarks.datasets import Dataset
 from benchmarks.multihop import Result, rows_of
-from tests.support.hashed_model import HashedBuiltin
 
 
 def test_it_runs_on_the_sample_pages(
@@ -18,7 +17,6 @@ def test_it_runs_on_the_sample_pages(
 ) -> None:
     for module in (report, samples):
         monkeypatch.setattr(module, "OUT", tmp_path)
-    monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: HashedBuiltin())
     given = [
         "--data",
         str(tmp_path / "none"),

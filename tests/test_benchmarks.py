@@ -20,7 +20,7 @@ from benchmarks.figures import FIGURES
 from benchmarks.measured_app import RecordingModel
 from benchmarks.peers import PEERS, Peer, running
 from benchmarks.run import Run, score_run
-from tests.support.hashed_model import HashedBuiltin, HashedModel
+from tests.support.hashed_model import HashedModel
 
 SCORE = datasets.DEFAULT_FOLDER.parent / "bench" / "score.py"
 QUOTE = "The bridge over the Ling was opened in 1911 after nine years of work."
@@ -38,7 +38,6 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(report, "OUT", tmp_path)
     monkeypatch.setattr(samples, "OUT", tmp_path)
     monkeypatch.setattr(running, "CACHE", tmp_path / "runs")
-    monkeypatch.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: HashedBuiltin())
     return tmp_path
 
 

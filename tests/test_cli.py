@@ -237,7 +237,9 @@ def test_an_ascii_terminal(folder: Path, tmp_path: Path) -> None:
     page.write_text("# 渡轮\n\n冬季渡轮每天上午九点从南码头出发，票价四元。\n", encoding="utf-8")
 
     def told(*arguments: str) -> str:
-        command = [sys.executable, "-m", "rag", "--data-dir", str(tmp_path / "data"), *arguments]
+        program = "import sys; from rag.cli import main; from tests.support.hashed_model import use_hashed_model\n"
+        program += "use_hashed_model(); sys.exit(main(sys.argv[1:]))"
+        command = [sys.executable, "-c", program, "--data-dir", str(tmp_path / "data"), *arguments]
         environment = {**os.environ, **ASCII}
         done = subprocess.run(command, capture_output=True, cwd=ROOT, env=environment, timeout=120, check=False)
         assert (done.returncode, done.stderr) == (0, b"")

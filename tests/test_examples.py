@@ -13,6 +13,8 @@ from rag.reading.charset import decode
 from rag.reading.extract import extract_html
 from rag.reading.parser import ExtractedDocument
 
+pytestmark = pytest.mark.weights
+
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 PAGES: list[dict[str, Any]] = json.loads((EXAMPLES / "pages.json").read_text(encoding="utf-8"))
 QUESTIONS: list[dict[str, Any]] = json.loads((EXAMPLES / "questions.json").read_text(encoding="utf-8"))

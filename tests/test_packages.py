@@ -8,8 +8,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-import pytest
-
 from tests.support.tiny_model import build_tiny_model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,7 +27,7 @@ RUN = """
     from rag.ingest.sources import example_sources
     from rag.runs.run import Question, RunOptions
     import main
-    Path(".env").write_text("CHUNKER={chunker}\\n")
+    Path(".env").write_text("{settings}")
     app = App(load_settings(rag_data_dir=Path("data"), qdrant_url=""))
     job = app.imports.submit(example_sources()[:1], library="main")
     while app.imports.jobs.job(job).state == "running":
@@ -37,6 +35,14 @@ RUN = """
     question = Question("How are deleted files restored?", ("main",), options=RunOptions(strategy="{strategy}"))
     assert app.wait(app.ask(question), 60).passages
     app.close()
+"""
+OTHER_CHAT_MODEL = """
+    from rag.errors import ModelError
+    from rag.models.chat import build_chat_model
+    try:
+        build_chat_model(load_settings(None, llm_model="anthropic:any", llm_api_key="k"))
+    except ModelError:
+        pass
 """
 LOADED = """
     print(*sorted({name.partition(".")[0] for name in sys.modules}))
@@ -77,42 +83,16 @@ def test_both_tables_have_the_same_packages() -> None:
     ]
 
 
+def options() -> set[str]:
+    return {name for name, when in packages().items() if when == "option"}
+
+
 def test_a_default_run_needs_no_package_of_an_option(tmp_path: Path) -> None:
-    options = {name for name, when in packages().items() if when == "option"}
-    assert options == {"FlagEmbedding", "langchain", "langchain_experimental", "langchain_qdrant"}
-    found = loaded(tmp_path, BLOCK, RUN, blocked=options, chunker="semantic", strategy="")
+    assert options() == {"FlagEmbedding", "langchain", "langchain_experimental", "langchain_qdrant"}
+    found = loaded(tmp_path, BLOCK, RUN, blocked=options(), settings="", strategy="")
     assert {name for name, when in packages().items() if when == "always"} <= found
 
 
-def test_classic_is_made_of_langchains_parts(tmp_path: Path) -> None:
-    found = loaded(tmp_path, RUN, chunker="breakpoints", strategy="classic")
-    assert {"langchain_experimental", "langchain_qdrant"} <= found
-
-
-@pytest.mark.parametrize(
-    ("package", "use"),
-    [
-        (
-            "langchain",
-            """
-    from rag.config import load_settings
-    from rag.errors import ModelError
-    from rag.models.chat import build_chat_model
-    try:
-        build_chat_model(load_settings(None, llm_model="anthropic:any", llm_api_key="k"))
-    except ModelError:
-        pass
-""",
-        ),
-        (
-            "FlagEmbedding",
-            """
-    from rag.models.embedding import load_embedding_model
-    load_embedding_model("{folder}").encode_query("word")
-""",
-        ),
-    ],
-)
-def test_other_models_are_loaded_by(package: str, use: str, tmp_path: Path) -> None:
-    folder = build_tiny_model(tmp_path / "model") if package == "FlagEmbedding" else tmp_path
-    assert packages()[package] == "option" and package in loaded(tmp_path, use, folder=folder)
+def test_options_load_their_packages(tmp_path: Path) -> None:
+    settings = f"CHUNKER=breakpoints\\nEMBEDDING_MODEL={build_tiny_model(tmp_path / 'model')}"
+    assert options() <= loaded(tmp_path, RUN, OTHER_CHAT_MODEL, settings=settings, strategy="classic")

@@ -49,7 +49,6 @@ from rag.store.sql.job_table import NewItem
 from rag.tracing import Span
 from rag.types import Answer, Citation, Notice, Retrieval
 from tests.support.answering import FakeRetriever
-from tests.support.hashed_model import HashedBuiltin
 
 SECRET = "zebrafinch"
 PAGE = "# Harbour\n\nThe harbour toll was four crowns, paid in silver at noon beneath the crooked lantern.\n"
@@ -362,12 +361,10 @@ def hers(world: World) -> list[Any]:
 @pytest.fixture(scope="module")
 def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, World]]:
     """Yield a world with Ann's data, and one without."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: HashedBuiltin())
-        full, empty = (World(tmp_path_factory.mktemp("world"), hers=hers) for hers in (True, False))
-        yield full, empty
-        full.app.close()
-        empty.app.close()
+    full, empty = (World(tmp_path_factory.mktemp("world"), hers=hers) for hers in (True, False))
+    yield full, empty
+    full.app.close()
+    empty.app.close()
 
 
 @pytest.mark.parametrize(("service", "method"), PERSONAL, ids=map(".".join, PERSONAL))

@@ -17,20 +17,29 @@ import pytest
 
 from rag.app import App
 from rag.bulk import runs
-from rag.bulk.runs import choose_runner, run_bulk
+from rag.bulk.runs import Target, choose_runner, run_bulk
 from rag.config import Settings, load_settings
 from rag.store.qdrant.library import Library
+from tests.support.hashed_model import use_hashed_model
 from tests.support.import_process import kill_named
 from tests.support.qdrant_server import QdrantServer
-from tests.support.tiny_model import build_tiny_model
 
 PAGES, BATCH = 24, 4
 
 
+class HashedTarget(Target):
+    """A target whose processes load no weights."""
+
+    def open(self) -> App:
+        use_hashed_model()
+        return super().open()
+
+
 @pytest.fixture(autouse=True)
-def plain_main(monkeypatch: pytest.MonkeyPatch) -> None:
+def plain_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the main module, which new processes import: tests of pages leave one whose file is deleted."""
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+    monkeypatch.setattr(runs, "Target", HashedTarget)
 
 
 @pytest.fixture
@@ -43,9 +52,8 @@ def dump(tmp_path: Path) -> str:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Iterator[Settings]:
-    weights = str(build_tiny_model(tmp_path / "model"))  # each process loads them
     with QdrantServer(tmp_path / "server") as server:
-        given = {"qdrant_url": server.url, "llm_model": "", "llm_base_url": "", "embedding_model": weights}
+        given = {"qdrant_url": server.url, "llm_model": "", "llm_base_url": ""}
         yield load_settings(None, rag_data_dir=tmp_path / "data", **given)
 
 

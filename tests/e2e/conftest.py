@@ -34,6 +34,9 @@ FLAGS = [
 ]
 LOCALES = {"en": "en-US", "zh": "zh-CN"}
 
+HASHED = "tests.support.hashed_model"
+"""A module that serves the app like `streamlit`, but without weights, which take seconds to load."""
+
 OpenTab = Callable[..., Page]
 
 # Generous, since a machine that runs the whole suite at once is slow.
@@ -91,26 +94,29 @@ def app_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(app_folder: Path) -> Iterator[str]:
     """Serve the app with an empty data folder and no settings; yield its address."""
     browser_path()
-    with serve(app_folder) as opened:
+    with serve(app_folder, "streamlit") as opened:
         yield opened
 
 
 @contextmanager
-def serve(folder: Path, **settings: str) -> Iterator[str]:
+def serve(folder: Path, program: str = HASHED, **settings: str) -> Iterator[str]:
     """Serve the app in a separate process with only these settings; yield its address."""
-    with serve_with_process(folder, **settings) as (address, _):
+    with serve_with_process(folder, program, **settings) as (address, _):
         yield address
 
 
 @contextmanager
-def serve_with_process(folder: Path, **settings: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def serve_with_process(
+    folder: Path, program: str = HASHED, **settings: str
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Serve the app like `serve`; yield its address and its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     unset = dict.fromkeys(("QDRANT_URL", "EMBEDDING_MODEL", "LLM_MODEL", "LLM_BASE_URL", "RAG_LIBRARY"), "")
-    environment = {**os.environ, **unset, **settings, "RAG_DATA_DIR": str(folder / "data")}
-    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "main.py"), "--server.port", str(port)]
+    places = {"RAG_DATA_DIR": str(folder / "data"), "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, **unset, **settings, **places}
+    command = [sys.executable, "-m", program, "run", str(ROOT / "main.py"), "--server.port", str(port)]
     with (folder / "log").open("wb") as log:
         # Not in the project's folder, so that a developer's .env is not read.
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)

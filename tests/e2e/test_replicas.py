@@ -25,7 +25,6 @@ from tests.support.chat_protocol import Reply
 from tests.support.chat_server import ChatServer
 from tests.support.identity_provider import IdentityProvider
 from tests.support.qdrant_server import QdrantServer
-from tests.support.tiny_model import build_tiny_model
 
 SECRET = "0123456789abcdef0123456789abcdef"
 ANN = {"sub": "1", "name": "Ann", "email": "ann@example.com", "email_verified": True}
@@ -80,7 +79,6 @@ def team(tmp_path: Path, postgres_url: str) -> Iterator[Team]:
         settings = {
             "AUTH_ALLOW": "@example.com",
             "DATABASE_URL": postgres_url,
-            "EMBEDDING_MODEL": str(build_tiny_model(tmp_path / "model")),
             "QDRANT_URL": server.url,
             "LLM_BASE_URL": model.base_url,
             "LLM_MODEL": "test",

@@ -37,7 +37,7 @@ def test_the_person_lets_a_question_leave_and_is_told_of_the_report(browser: Bro
         )
         allowed = f"{pages.host}:{pages.port}"
         service = {"SEARXNG_URL": pages.url("").rstrip("/"), "FETCH_ALLOW_PRIVATE_HOSTS": allowed}
-        with serve(tmp_path, **service) as address:
+        with serve(tmp_path, "streamlit", **service) as address:
             page = browser.new_context(locale=LOCALES[language], viewport={"width": 390, "height": 900}).new_page()
             page.set_default_timeout(60_000)
             page.goto(address)

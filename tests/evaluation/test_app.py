@@ -1,10 +1,9 @@
-"""Evaluation over the whole app, with the built-in embedding model, and by the command line."""
+"""Evaluation over the whole app, by its service and by the command line."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,86 +12,14 @@ import pytest
 
 from rag.app import App, Question
 from rag.cli import main
-from rag.config import Settings, load_settings
+from rag.config import Settings
 from rag.errors import RagError
-from rag.evaluation.cases import CLASSIC, NO_MODEL, Case, Setting, case_of, row_of
+from rag.evaluation.cases import CLASSIC, NO_MODEL, Case, Setting, row_of
 from rag.evaluation.evaluation import Evaluation, Side
 from rag.evaluation.metrics import JUDGE_METRICS
+from tests.evaluation.conftest import TOWNS, toll, town_cases
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
-from tests.support.quoting import builtin_model
-
-TOWNS = ("Arl", "Brey", "Corm", "Dunmore", "Eskdale", "Farrow", "Glen", "Harrow", "Ilk", "Jarrow", "Kell", "Lorn")
-PAID = (
-    "by the miller's youngest daughter each Sunday",
-    "in silver and never in copper or bread",
-    "at noon beneath the crooked lantern",
-    "only while herring ran past the point",
-    "twice over after a moonless night",
-    "to a clerk who wrote nothing down",
-    "before any anchor touched the mud",
-    "with a barrel of pitch as surety",
-    "unless fog hid the northern steeple",
-    "half of it for mending nets",
-    "under oath on the ferryman's book",
-    "through a slot in an oak door",
-)
-FILLER = (
-    "The council met on Tuesdays and spoke of lamps, of ropes, of the price of tar and of the mud in the lanes. " * 6
-)
-
-
-def toll(town: str) -> str:
-    at = TOWNS.index(town)
-    return f"The harbour toll of {town} was {100 + at} shillings, paid {PAID[at]}."
-
-
-def pages() -> list[dict[str, str]]:
-    return [
-        {
-            "url": f"https://{town.lower()}.example/harbour",
-            "title": f"{town} harbour",
-            "lang": "en",
-            "text": f"{FILLER}\n\n{toll(town)}\n\n{FILLER}",
-        }
-        for town in TOWNS
-    ]
-
-
-def town_cases() -> list[Case]:
-    """Return questions about four towns each, too many for three passages, and two that no page answers."""
-    rows = []
-    for at in range(len(TOWNS)):
-        four = [TOWNS[(at + step) % len(TOWNS)] for step in (0, 1, 3, 6)]
-        evidence = [{"url": f"https://{town.lower()}.example/harbour", "quote": toll(town)} for town in four]
-        question = f"What was the harbour toll of {', '.join(four[:3])} and {four[3]}?"
-        rows.append({"id": f"t{at}", "question": question, "lang": "en", "evidence": evidence, "tags": ["tolls"]})
-    left = {"answerable": False, "without": ["https://lorn.example/harbour"], "lang": "en"}
-    rows += [
-        {"id": "n1", "question": "Who painted the ceiling of the opera in Verona?", **left},
-        {"id": "n2", "question": "Which zeppelin crossed the Atlantic in 1928?", **left},
-    ]
-    return [case_of(row) for row in rows]
-
-
-@pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """Yield the settings of a library of the towns."""
-    base = tmp_path_factory.mktemp("evaluation")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: builtin_model())
-        patched.setattr("rag.app.libraries.Models.reader", None)  # the reader takes most of the time, and isn't tested
-        (base / "pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages()))
-        (base / "set.jsonl").write_text("".join(json.dumps(row_of(case)) + "\n" for case in town_cases()))
-        assert main(["--data-dir", str(base / "data"), "import", str(base / "pages.jsonl")]) == 0
-        yield load_settings(None, rag_data_dir=base / "data", qdrant_url="", llm_model="", llm_base_url="")
-
-
-@pytest.fixture
-def app(settings: Settings) -> Iterator[App]:
-    opened = App(settings)
-    yield opened
-    opened.close()
 
 
 def run_of(app: App, cases: list[Case], *settings: Setting, **how: Any) -> str:

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
 
 from rag.app import App, ChatOptions
-from rag.cli import main
-from rag.config import Settings, load_settings
+from rag.config import Settings
 from rag.errors import RagError
 from rag.evaluation.cases import Setting
 from rag.locales import say
 from rag.runs.run import Question
-from tests.evaluation.test_app import pages, town_cases
+from tests.evaluation.conftest import town_cases
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
-from tests.support.hashed_model import HashedBuiltin
-
-
-@pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """Yield the settings of a library of the towns without a chat model."""
-    base = tmp_path_factory.mktemp("keys")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rag.app.libraries.load_embedding_model", lambda name, **more: HashedBuiltin())
-        (base / "pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages()))
-        assert main(["--data-dir", str(base / "data"), "import", str(base / "pages.jsonl")]) == 0
-        yield load_settings(None, rag_data_dir=base / "data", qdrant_url="", llm_model="", llm_base_url="")
-
-
-@pytest.fixture
-def app(settings: Settings) -> Iterator[App]:
-    opened = App(settings)
-    yield opened
-    opened.close()
 
 
 def until(happens: Callable[[], Any]) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.torch import load_file, save_file
 
 from rag.models import model_files
 from rag.models.cross_encoders import MAX_TOKENS, MAX_WINDOWS, WEIGHTS, AnswerReader, Line, TokenizedLines
@@ -98,6 +97,8 @@ def test_lines_do_not_depend_on_what_else_is_read(reader: AnswerReader) -> None:
 
 def test_what_ships_changes_the_built_in_weights(folder: Path, tmp_path: Path) -> None:
     """Otherwise only the head would have been trained."""
+    from safetensors.torch import load_file, save_file
+
     changes = load_file(WEIGHTS)
     heads = {name: weight for name, weight in changes.items() if name.startswith("head.")}
     save_file(heads, tmp_path / "heads.safetensors")

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from rag.app import App
 from rag.config import load_settings
@@ -32,6 +31,8 @@ PAGES = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import torch
+
     folder = build_tiny_model(tmp_path_factory.mktemp("models") / "tiny-m3", pooling="cls")
     with torch.random.fork_rng():
         torch.manual_seed(1)
@@ -87,6 +88,8 @@ def test_a_model_without_a_head_that_fits_says_so(tmp_path: Path, folder: Path, 
     folder = shutil.copytree(folder, tmp_path / "tiny-m3")
     (folder / HEAD).unlink()
     if broken == "other":
+        import torch
+
         torch.save(torch.nn.Linear(16, 1).state_dict(), folder / HEAD)
     elif isinstance(broken, bytes):
         (folder / HEAD).write_bytes(broken)

@@ -1,14 +1,18 @@
-"""An embedding model without weights: hashed words. It can read Latin script but not Chinese."""
+"""An embedding model without weights: hashed words. It can read Latin script but not Chinese.
+
+`python -m tests.support.hashed_model run main.py` serves the app with it.
+"""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag.models import model_files
+from rag.models.embedding import EmbeddingModel
 from rag.models.transformer import hash_characters
 from rag.text import is_chinese, terms
 
@@ -42,3 +46,25 @@ class HashedBuiltin(HashedModel):
 
     name = model_files.E5
     dimension = 384
+
+
+def use_hashed_model(set_attribute: Callable[[object, str, object], None] = setattr) -> None:
+    """Let this process's apps load neither model nor answer reader: that takes each process four seconds."""
+    from rag.app import libraries
+    from rag.commands import pages
+
+    load = libraries.load_embedding_model
+
+    def load_other(name: str) -> EmbeddingModel:
+        return HashedBuiltin() if name in (model_files.BUILTIN, model_files.E5) else load(name)
+
+    for module in (libraries, pages):
+        set_attribute(module, "load_embedding_model", load_other)
+    set_attribute(libraries.Models, "reader", property(lambda _: None))
+
+
+if __name__ == "__main__":
+    from streamlit.web.cli import main
+
+    use_hashed_model()
+    main()
