@@ -27,13 +27,13 @@ from benchmarks.measured_app import MeasuredApp, measured_app
 from benchmarks.natural_questions import contains_answer
 from benchmarks.quoted import sentences_of
 from benchmarks.reader_questions import read_pages, read_questions
+from rag import text as text_module
 from rag.app import Question
 from rag.ingest import chunking
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import Source
-from rag.models import embedding
 from rag.reasoning import extractive
-from rag.text import HEADING, Entry, find_entries, lazy_regex
+from rag.text import HEADING, Entry, find_entries, lazy_regex, unit_spans
 
 Find = Callable[..., list[Entry]]
 Row = dict[str, Any]
@@ -123,9 +123,11 @@ def _ask(app: MeasuredApp, library: str, kind: str, row: Row) -> Reply:
 @contextmanager
 def _found_by(find: Find) -> Iterator[None]:
     with ExitStack() as stack:
-        for module in (chunking, embedding, extractive):
+        for module in (chunking, extractive, text_module):
             stack.enter_context(patch.object(module, "find_entries", find))
+        unit_spans.cache_clear()
         yield
+    unit_spans.cache_clear()
 
 
 def _load(folder: Path, count: int) -> tuple[list[Row], list[tuple[str, Row]]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import ceil
@@ -527,6 +528,22 @@ def find_entries(text: str, start: int = 0, end: int | None = None) -> list[Entr
     edges = [start, *(edge for block in fenced_blocks(text, start, stop) for edge in block), stop]
     found = (entry for a, b in zip(edges[::2], edges[1::2], strict=True) for entry in _find_entries(text, a, b))
     return [entry for entry in found if entry.end - entry.start <= _LONGEST_ENTRY]
+
+
+@lru_cache(maxsize=4096)
+def unit_spans(text: str) -> tuple[Span, ...]:
+    """Return the spans of sentences, each entry of a listing as one."""
+    entries = deque(find_entries(text))
+    spans: list[Span] = []
+    for start, end in sentence_spans(text):
+        while entries and entries[0].end <= start:
+            entries.popleft()
+        if entries and entries[0].start < end:
+            start, end = min(start, entries[0].start), max(end, entries[0].end)
+            if spans and spans[-1][1] > start:
+                start = spans.pop()[0]
+        spans.append((start, end))
+    return tuple(spans)
 
 
 def _find_entries(text: str, start: int, end: int) -> Iterator[Entry]:

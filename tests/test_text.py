@@ -30,6 +30,7 @@ from rag.text import (
     terms,
     to_plain_line,
     trim_to_sentences,
+    unit_spans,
 )
 
 
@@ -359,3 +360,20 @@ def test_entries_are_in_order_and_apart(text: str) -> None:
     spans = [(entry.start, entry.end) for entry in find_entries(text)]
     assert all(start < end for start, end in spans)
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
+
+
+def test_an_entry_is_one_span_among_sentences() -> None:
+    spans = [LISTING[start:end] for start, end in unit_spans(LISTING)]
+    assert spans[:2] == [
+        "Arms for every desk.",
+        "M10 Single Monitor Arm\n\nFor monitors: 20-48 lbs\n\nStarting at $459",
+    ]
+    assert spans[2].startswith("- Sitka") and spans[2].endswith("13 ft. 9 in.")
+    assert spans[3:] == ["- Sky 100 Kayak", "## Power Tank", "oversized fit\n\n价格：30 元"]
+
+
+@given(st.text(alphabet="ab1$:.#-|` \n", max_size=200))
+def test_units_cover_what_sentences_cover(text: str) -> None:
+    units = unit_spans(text)
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(units))
+    assert all(any(a <= start and end <= b for a, b in units) for start, end in split_sentences(text))

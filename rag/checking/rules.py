@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 from rag.quantities.detection import find_sign, find_values, normalise
 from rag.quantities.values import HAN, Value
-from rag.text import is_chinese, lazy_regex, list_leads, sentence_spans, strip_struck
+from rag.text import is_chinese, lazy_regex, list_leads, sentence_spans, strip_struck, unit_spans
 from rag.types import Passage, Verdict
 
 Kind = Literal["word", "name", "number", "han", "sign", "function"]
@@ -492,7 +492,7 @@ class Source:
 
     def __init__(self, passage: Passage) -> None:
         self.passage = passage
-        self.spans = sentence_spans(passage.text)
+        self.spans = unit_spans(passage.text)
 
     @cached_property
     def evidence(self) -> Evidence:

@@ -50,12 +50,11 @@ from rag.models.transformer import (
 from rag.quantities.values import parse_chinese, simplify
 from rag.text import (
     fenced_blocks,
-    find_entries,
     is_chinese,
     lazy_regex,
     make_encodable,
     sentence_spans,
-    split_sentences,
+    unit_spans,
 )
 from rag.types import SparseVector
 
@@ -293,10 +292,10 @@ def unpack_sentences(packed: str, text: str) -> SentenceIndex | None:
 
 
 def _find_bounds(text: str) -> list[tuple[int, int, int]]:
-    blocks = [*fenced_blocks(text), *((entry.start, entry.end) for entry in find_entries(text))]
+    blocks = fenced_blocks(text)
     bounds: list[tuple[int, int, int]] = []
     header: int | None = None
-    for start, end in split_sentences(text):
+    for start, end in unit_spans(text):
         block = next((block for block in blocks if block[0] <= start < block[1]), None)
         if block and bounds and bounds[-1][1] >= start:
             continue
