@@ -64,7 +64,7 @@ def _pairs(text: str, start: int = 0, end: int | None = None) -> list[Entry]:
         if not is_short(line) or HEADING.match(line):
             before = None
         elif before:
-            entries.append(Entry(None, [before], [match.span()]))
+            entries.append(Entry(None, before, [match.span()]))
             before = None
         else:
             before = match.span()

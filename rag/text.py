@@ -497,21 +497,20 @@ _ENTRY_LINE = lazy_regex(r"^(?P<indent>[ \t]*)(?P<line>[^\s][^\n]*)", re.MULTILI
 _ATTRIBUTE = lazy_regex(r"[$€£¥￥₩]\s?\d|\d\s?(?:元|USD|EUR|GBP)\b|^[(（]?\d|^[^\n:：]{1,40}[:：][ \t]*+[^\s/]")
 _ENDS_CLAUSE = lazy_regex(r"[.!?。！？;；…,，:：][\"”’)）*_]*$")
 _LONGEST_ENTRY_LINE, _LONGEST_PHRASE, _LONGEST_ENTRY = 160, 60, 600
-_MAX_TITLES = 2
 
 Span = tuple[int, int]
 
 
 class Entry(NamedTuple):
-    """An entry of a listing, such as a product: the spans of its heading, if any, its title, and its attributes."""
+    """An entry of a listing, such as a product: the spans of its heading, or title, or both, and of its attributes."""
 
     heading: Span | None
-    titles: list[Span]
+    title: Span | None
     attributes: list[Span]
 
     @property
     def start(self) -> int:
-        return (self.titles or self.attributes)[0][0]
+        return (self.title or self.attributes[0])[0]
 
     @property
     def end(self) -> int:
@@ -521,8 +520,8 @@ class Entry(NamedTuple):
 def find_entries(text: str, start: int = 0, end: int | None = None) -> list[Entry]:
     """Return the entries of listings in `text[start:end]`, in order: without its title, an attribute says nothing.
 
-    An entry is a list item with indented lines, or short lines: a heading or up to two other lines as its title, then
-    lines that have a label, a price, or a number first. `start` and `end` exclude the heading.
+    An entry is a list item with indented lines, or a heading or short line with the short lines below it that have a
+    label, a price, or a number first. `start` and `end` exclude the heading.
     """
     stop = len(text) if end is None else end
     edges = [start, *(edge for block in fenced_blocks(text, start, stop) for edge in block), stop]
@@ -548,7 +547,7 @@ def unit_spans(text: str) -> tuple[Span, ...]:
 
 def _find_entries(text: str, start: int, end: int) -> Iterator[Entry]:
     heading: Span | None = None
-    titles: list[Span] = []
+    title: Span | None = None
     attributes: list[Span] = []
     in_item = False
     for match in _ENTRY_LINE.finditer(text, start, end):
@@ -557,18 +556,18 @@ def _find_entries(text: str, start: int, end: int) -> Iterator[Entry]:
         is_heading = HEADING.match(line) is not None and not is_indented
         is_line = len(line) <= _LONGEST_ENTRY_LINE and line[0] not in "|>#" and not is_item and is_indented == in_item
         is_detail = is_line and (len(line) <= _LONGEST_PHRASE if in_item else not _ENDS_CLAUSE.search(line))
-        if (titles or heading) and is_detail and (in_item or _ATTRIBUTE.search(line)):
+        if (title or heading) and is_detail and (in_item or _ATTRIBUTE.search(line)):
             attributes.append(span)
             continue
         if attributes:
-            yield Entry(heading, titles[-_MAX_TITLES:], attributes)
+            yield Entry(heading, title, attributes)
         if attributes or is_heading or is_item or not is_detail:
-            heading, titles, attributes = (span if is_heading else None), [], []
+            heading, title, attributes = (span if is_heading else None), None, []
         in_item = is_item and not is_indented
         if in_item or (is_detail and not _ATTRIBUTE.search(line)):
-            titles = [*titles, span]
+            title = span
     if attributes:
-        yield Entry(heading, titles[-_MAX_TITLES:], attributes)
+        yield Entry(heading, title, attributes)
 
 
 _LINE_ENDS = lazy_regex(r"\r\n?|[\u0085\u2028\u2029\x0b\x0c]")

@@ -329,7 +329,7 @@ oversized fit
 
 def test_an_entry_is_a_title_and_its_attributes() -> None:
     entries = [
-        [LISTING[a:b] for a, b in ((entry.heading,) if entry.heading else ()) + (*entry.titles, *entry.attributes)]
+        [LISTING[slice(*span)] for span in (entry.heading, entry.title, *entry.attributes) if span]
         for entry in find_entries(LISTING)
     ]
     assert entries == [

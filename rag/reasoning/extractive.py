@@ -144,17 +144,17 @@ def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
 
 def _entry(text: str, entry: Entry, lead: str) -> Iterator[Quotable]:
     """Yield each attribute of an entry with its title, and `lead`, the introduction of its list."""
-    heading = [text[slice(*entry.heading)]] if entry.heading else []
-    titles = [text[a:b] for a, b in entry.titles]
-    title = " · ".join([_HEADING_MARKS.sub("", one) for one in heading] + [as_prose(one) for one in titles])
-    title = _join_lead(as_prose(lead), title) if lead and not heading else title
+    heading, title = (text[slice(*span)] if span else "" for span in (entry.heading, entry.title))
+    name = " · ".join(filter(None, (_HEADING_MARKS.sub("", heading), as_prose(title))))
+    name = _join_lead(as_prose(lead), name) if lead and not heading else name
     label = ""
     for number, (a, b) in enumerate(entry.attributes, 1):
         value = as_prose(strip_struck(text, a, b))
         if INTRODUCTION.search(value) and number < len(entry.attributes):
             label += f"{value} "
         elif _WORD.search(value):
-            yield Quotable("\n".join((*titles, label + text[a:b])), (f"{title} · {label}{value}",), is_attribute=True)
+            line = f"{name} · {label}{value}"
+            yield Quotable(f"{title}\n{label}{text[a:b]}".strip(), (line,), is_attribute=True)
             label = ""
 
 
