@@ -472,6 +472,15 @@ def white_space_before(text: str, start: int) -> str:
     return before[len(before.rstrip()) :]
 
 
+def number_ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Return the first and last number of each run of consecutive numbers, which are sorted."""
+    ranges: list[tuple[int, int]] = []
+    for number in numbers:
+        first = ranges.pop()[0] if ranges and number == ranges[-1][1] + 1 else number
+        ranges.append((first, number))
+    return ranges
+
+
 _LIST_ITEM = lazy_regex(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
 INTRODUCTION = lazy_regex(r"[:：][*_\s]*$")
 _LONGEST_LEAD = 100

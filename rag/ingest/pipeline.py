@@ -43,7 +43,7 @@ from rag.models.transformer import CallBatcher
 from rag.reading.parser import Parser
 from rag.reading.quality import check_quality
 from rag.store.values import CommitResult, Draft, NewChunks, content_hash, merge_aliases, now, sign
-from rag.text import to_plain_line
+from rag.text import number_ranges, to_plain_line
 from rag.types import Chunk, Decision, IngestResult, IngestStatus, Notice, Page, SparseVector, because
 from rag.web.fetch import Fetcher
 from rag.web.urls import split_url, url_hash, url_key
@@ -98,13 +98,7 @@ def add_unread_pages(row: IngestResult, loaded: LoadedPage) -> IngestResult:
 
 def _ranges(numbers: Sequence[int]) -> str:
     """Format sorted numbers as `2, 5-7`."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in number_ranges(numbers))
 
 
 def failure(source: Source, error: RagError, seconds: float = 0.0) -> IngestResult:

@@ -58,6 +58,9 @@ from rag.text import (
 )
 from rag.types import SparseVector
 
+log = logging.getLogger(__name__)
+
+
 _HAN: Final = lazy_regex("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _NUMERALS: Final = "[零〇一二两三四五六七八九十百千万亿]"
 _PERCENT: Final = lazy_regex(f"百分之({_NUMERALS}+)")
@@ -306,8 +309,6 @@ def _find_bounds(text: str) -> list[tuple[int, int, int]]:
         bounds.append((start, end, len(bounds) if header is None else header))
     return bounds
 
-
-log = logging.getLogger(__name__)
 
 Kind = Literal["passage", "query"]
 

@@ -22,6 +22,9 @@ from rag.text import lazy_regex
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+log = logging.getLogger(__name__)
+
+
 _REASONING_NAME: Final = lazy_regex(
     r"think|thought|reason|analy|reflect|scratch|plan|monolog|tool|function|detail", re.IGNORECASE
 )
@@ -377,8 +380,6 @@ def _status_of(error: BaseException) -> int | None:
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) else None
 
-
-log = logging.getLogger(__name__)
 
 ServerKey = tuple[str, str]
 

@@ -33,6 +33,9 @@ from numpy.typing import NDArray
 from rag.models.model_files import Pooling, read_json
 from rag.text import make_encodable
 
+log = logging.getLogger(__name__)
+
+
 # Lengths are rounded up to a multiple of this, since each new shape compiles kernels: about 0.3 ms per operation.
 _STEP = 8
 _MAX_TEXTS = 256
@@ -435,8 +438,6 @@ def _find_norms(node: Any) -> list[Any]:
     below = [(name, child) for name, child in vars(node).items() if isinstance(child, SimpleNamespace)]
     return [norm for name, child in below for norm in ([child] if name == "LayerNorm" else _find_norms(child))]
 
-
-log = logging.getLogger(__name__)
 
 Kind = Literal["native", "loaded"]
 Rows = NDArray[np.float32]

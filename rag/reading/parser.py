@@ -25,6 +25,9 @@ from rag.types import because
 from rag.web.guard import printable
 from rag.web.media import PICTURE, SLOW_TYPES
 
+logger = logging.getLogger(__name__)
+
+
 _LENGTHS = struct.Struct(">II")
 _MAX_HEADER = 64 * 1024 * 1024
 _MAX_BODY = 64 * 1024 * 1024
@@ -81,8 +84,6 @@ def read_frame(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
         raise BrokenPipeFrameError
     return header, body
 
-
-logger = logging.getLogger(__name__)
 
 READING_VERSION: Final = 1
 """The version of the extraction rules. Increase it when their results change: the next re-check then re-reads pages

@@ -53,6 +53,9 @@ if TYPE_CHECKING:
 
     from rag.checking.verifier import Claim, Judgement
 
+log = logging.getLogger(__name__)
+
+
 EXPANSION_SECONDS: Final = 20.0
 _MAX_EXPANSION: Final = 1_200  # characters
 _MAX_QUERY: Final = 400
@@ -212,8 +215,6 @@ def _is_enclosed(line: str, mark: str, end: str) -> bool:
             return False
     return depth == 0
 
-
-log = logging.getLogger(__name__)
 
 SchemaT = TypeVar("SchemaT", bound=BaseModel)
 

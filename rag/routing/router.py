@@ -46,6 +46,9 @@ from rag.tools.calendar_day import is_calendar_question
 from rag.types import Notice
 from rag.web.urls import split_url
 
+log = logging.getLogger(__name__)
+
+
 Route = Literal[
     "ask",
     "save",
@@ -353,8 +356,6 @@ def save_weights(
 def digest(path: Path) -> str:
     return hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
 
-
-log = logging.getLogger(__name__)
 
 MIN_CONFIDENCE: Final = 0.5
 """Minimum probability of a route other than a question."""

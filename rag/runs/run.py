@@ -56,6 +56,9 @@ from rag.types import (
 if TYPE_CHECKING:
     from rag.models.calls import CallCounter
 
+log = logging.getLogger(__name__)
+
+
 Record = TypeVar("Record")
 
 _OPENING: Final = 300  # characters of a candidate's text, enough to recognise it
@@ -263,8 +266,6 @@ class Question:
         )
         return replace(self, options=options)
 
-
-log = logging.getLogger(__name__)
 
 STOP_GRACE: Final = 0.4  # seconds for a stopped run to end cleanly
 KEEPS_HISTORY_KEY: Final = "keeps_history"

@@ -25,6 +25,9 @@ from rag.store.values import with_unlimited_wait
 from rag.types import IngestResult, Notice, because
 from rag.web.urls import split_url
 
+log = logging.getLogger(__name__)
+
+
 SILENT_AFTER = 6
 """Consecutive time-outs of a host after which the rest of its pages fail."""
 OFFLINE_AFTER = 20
@@ -204,8 +207,6 @@ class JobSpeed:
             seconds = min(WINDOW, moment - self._began)
             return 60.0 * len(self._ends) / seconds if len(self._ends) >= _MIN_ITEMS and seconds > 0 else None
 
-
-log = logging.getLogger(__name__)
 
 Outcome = LoadedPage | IngestResult | int
 _CLOSING_SECONDS = 10.0

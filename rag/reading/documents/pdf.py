@@ -54,6 +54,9 @@ from rag.web.media import MAX_CHARACTERS
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
+logger = logging.getLogger(__name__)
+
+
 # pdfium's view of a page: its words, line by line, and the straight lines drawn on it.
 
 _MONOSPACED = lazy_regex(rb"courier|mono|consol|menlo|typewriter|cmtt|sftt|lmtt|inconsolata", re.IGNORECASE)
@@ -287,8 +290,6 @@ def _read_string(read: Any) -> str:
     read(ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), size)
     return buffer.raw[:size].decode("utf-16-le", "replace").rstrip("\0")
 
-
-logger = logging.getLogger(__name__)
 
 MAX_PAGES = 3000
 _UNMAPPED_SHARE = 0.3

@@ -17,6 +17,7 @@ from rag.conversations.conversations import PageStamp, find_outdated
 from rag.errors import RagError
 from rag.locales import Language, label, label_count
 from rag.store.values import SCREEN_SECONDS, wait_limit
+from rag.text import number_ranges
 from rag.types import Answer, Citation, Page, PageVersion, Passage
 from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.browser import send_to_browser
@@ -160,13 +161,10 @@ def _chip(anchor: str, sources: list[Source], language: Language) -> str:
 
 def _ranges(numbers: Sequence[int]) -> str:
     """Return sorted numbers as ranges: `1–4 7` for 1, 2, 3, 4, 7."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return " ".join(f"{run[0]}–{run[-1]}" if len(run) > 2 else " ".join(map(str, run)) for run in runs)
+    return " ".join(
+        f"{first}–{last}" if last > first + 1 else " ".join(map(str, range(first, last + 1)))
+        for first, last in number_ranges(numbers)
+    )
 
 
 def tooltip_text(text: str) -> str:

@@ -43,6 +43,9 @@ from rag.store.qdrant.edge.translation import (
     require_space,
 )
 
+log = logging.getLogger(__name__)
+
+
 _BLOCK = 1 << 20
 _BY_POINT = frozenset({"payload_storage", "vector_storage-sparse"})  # random access, for requested points only
 _MAX_READ_AHEAD = 256 << 20  # bytes; larger folders of _BY_POINT are not read ahead
@@ -489,8 +492,6 @@ def _trim_memory() -> None:
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
-
-log = logging.getLogger(__name__)
 
 MIN_UNINDEXED = 10_000  # points outside the index; scanning them takes about a millisecond
 MIN_GROWTH = 0.2  # share of the indexed points, so that a large index is rarely rebuilt
