@@ -1,13 +1,16 @@
-"""Scores of extracted text against hand-checked text: F1 over words, snippets that must and must not appear."""
+"""Scores of extracted text: F1 over words of hand-checked text, snippets that must and must not appear, answers."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rag.evaluation.metrics import normalise_text
+
 _WORD = re.compile(r"\w+")
+_MIN_SHARE = 0.7
 
 
 def word_f1(extracted: str, truth: str) -> float:
@@ -17,6 +20,22 @@ def word_f1(extracted: str, truth: str) -> float:
         return float(not extracted_words and not true_words)
     common = (extracted_words & true_words).total()
     return 2 * common / (extracted_words.total() + true_words.total())
+
+
+def keeps_answers(text: str, answers: Iterable[tuple[str, str]]) -> list[bool]:
+    """Return for each answer, given with the sentence it is in, whether the text has it and most of its sentence."""
+    normalised, trigrams = normalise_text(text), _trigrams(text)
+    kept = []
+    for answer, quote in answers:
+        wanted = _trigrams(quote)
+        is_there = len(wanted & trigrams) >= _MIN_SHARE * len(wanted)
+        kept.append(is_there and normalise_text(answer) in normalised)
+    return kept
+
+
+def _trigrams(text: str) -> set[tuple[str, ...]]:
+    words = _WORD.findall(text.lower())
+    return set(zip(words, words[1:], words[2:], strict=False))
 
 
 def score(truth: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> dict[str, float]:

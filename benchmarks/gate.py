@@ -35,11 +35,11 @@ from benchmarks import (
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.extraction_fit import fit_folds
 from benchmarks.extraction_labels import read_examples, read_page, read_truth
-from benchmarks.extraction_score import word_f1
+from benchmarks.extraction_score import keeps_answers, word_f1
 from benchmarks.intervals import Figures
 from benchmarks.measured_app import ImportedSet, MeasuredApp, ask, import_set, measured_app
 from benchmarks.plain_search import PlainSearch, pieces_of
-from benchmarks.reader_questions import HELD_OUT, load_held_out
+from benchmarks.reader_questions import HELD_OUT, answers_by_page, load_held_out
 from benchmarks.samples import find_sets
 from rag.retrieval.context import combine_odds
 from rag.retrieval.retriever import K
@@ -252,17 +252,26 @@ def main_text(bench: Bench, name: str) -> Iterator[Row]:
     truth = read_truth(folder for one in name.split() if (folder := bench.folder / one).is_dir())
     forests = fit_folds(list(read_examples(truth)), FOLDS)
     rows = datasets.sample_evenly(truth, bench.limit)
+    questions = answers_by_page(bench.folder)
     scores: dict[str, list[float]] = {"": [], "trafilatura": []}
+    kept: dict[str, list[float]] = {"": [], "trafilatura": []}
     for row in rows:
         body, url = read_page(row), row["url"]
-        scores[""].append(word_f1(extraction.read_ours(body, url, forests.get(row["id"])), row["text"]))
-        scores["trafilatura"].append(word_f1(extraction.read_trafilatura(body, url), row["text"]))
-    kinds, sites = np.array([row["type"] for row in rows]), np.array([row["site"] for row in rows])
-    for kind in (None, *sorted(set(kinds))):
-        indices = np.flatnonzero((kinds == kind) | (kind is None))
-        weights = intervals.bootstrap_weights(list(sites[indices]))
-        means = {one: intervals.mean(weights, np.array(values)[indices]) for one, values in scores.items()}
-        yield Row(kind or "all pages", "F1 of words", len(indices), means.pop(""), means)
+        texts = {
+            "": extraction.read_ours(body, url, forests.get(row["id"])),
+            "trafilatura": extraction.read_trafilatura(body, url),
+        }
+        for one, text in texts.items():
+            scores[one].append(word_f1(text, row["text"]))
+            kept[one] += keeps_answers(text, questions.get(row["id"], ()))
+    asked = [row for row in rows for _ in questions.get(row["id"], ())]
+    for figure, units, values in (("F1 of words", rows, scores), ("answers in the text", asked, kept)):
+        kinds, sites = np.array([row["type"] for row in units]), np.array([row["site"] for row in units])
+        for kind in (None, *sorted(set(kinds))):
+            indices = np.flatnonzero((kinds == kind) | (kind is None))
+            weights = intervals.bootstrap_weights(list(sites[indices]))
+            means = {one: intervals.mean(weights, np.array(column)[indices]) for one, column in values.items()}
+            yield Row(kind or "all pages", figure, len(indices), means.pop(""), means)
 
 
 @dataclass(frozen=True)
@@ -346,8 +355,9 @@ MECHANISMS: Mapping[str, Mechanism] = {
     ),
     "extraction": Mechanism(
         "Main text of a page",
-        "F1 over words against hand-checked text, each page judged by a classifier fitted to the pages of other"
-        " sites. Rival: trafilatura with its defaults. See [decision 8](decisions/0008-reading.md).",
+        "F1 over words against hand-checked text, and the share of the answer reader's questions whose answer is in the"
+        " text with most of its sentence; each page judged by a classifier fitted to the pages of other sites. Rival:"
+        " trafilatura with its defaults. See [decision 8](decisions/0008-reading.md).",
         main_text,
         ("wcxb aeb",),
     ),

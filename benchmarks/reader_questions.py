@@ -9,6 +9,7 @@ of aeb (by id) and of xquad-zh, and written ones in `answer_reader_pages.jsonl`:
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +37,17 @@ def read_pages(folder: Path) -> dict[str, dict[str, Any]]:
     for name in ("wcxb", "aeb"):
         pages += [{"url": row["id"], **row} for row in _read(folder / name / "truth.jsonl")]
     return {page["url"]: page | {"title": page.get("title") or page["text"].partition("\n")[0][:60]} for page in pages}
+
+
+def answers_by_page(folder: Path) -> dict[str, list[tuple[str, str]]]:
+    """Return by id of a page of wcxb or aeb the answers to all questions, each with the sentence it is in."""
+    pages = read_pages(folder)
+    answers: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for row in _read(QUESTIONS):
+        page = pages[row["url"]]
+        if "answer" in row and "id" in page:
+            answers[page["id"]].append((page["text"][slice(*row["answer"])], page["text"][slice(*row["quote"])]))
+    return answers
 
 
 def load_held_out(folder: Path) -> Dataset:

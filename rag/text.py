@@ -569,14 +569,14 @@ def _find_entries(text: str, start: int, end: int) -> Iterator[Entry]:
             attributes.append(span)
             continue
         if attributes:
-            yield Entry(heading, title, attributes)
+            yield Entry(None if in_item else heading, title, attributes)
         if attributes or is_heading or is_item or not is_detail:
-            heading, title, attributes = (span if is_heading else None), None, []
+            heading, title, attributes = (span if is_heading else heading), None, []
         in_item = is_item and not is_indented
         if in_item or (is_detail and not _ATTRIBUTE.search(line)):
             title = span
     if attributes:
-        yield Entry(heading, title, attributes)
+        yield Entry(None if in_item else heading, title, attributes)
 
 
 _LINE_ENDS = lazy_regex(r"\r\n?|[\u0085\u2028\u2029\x0b\x0c]")

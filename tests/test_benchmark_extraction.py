@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks import extraction, extraction_fit
 from benchmarks.extraction_labels import Example, read_examples, read_truth
+from benchmarks.extraction_score import keeps_answers
 from rag.reading.extraction.features import Forest
 
 TEXT = "The ferry to the island runs twice a day, and four times a day in summer. It takes bicycles and dogs. " * 5
@@ -58,3 +59,14 @@ def test_each_kind_is_compared_with_trafilatura(folder: Path) -> None:
     lines = extraction.report(truth, found)
     assert [line.split(" | ")[0] for line in lines[2:4]] == ["| all", "| article"]
     assert "pages per second: ours " in lines[-1]
+
+
+def test_an_answer_counts_with_most_of_its_sentence() -> None:
+    text = "The ferry leaves at 9:30 every day but Monday. Tickets: 4 €"
+    answers = [
+        ("9:30", "The ferry leaves at 9:30 every day but Monday."),
+        ("9:30", "A train leaves at 9:30 from the old station."),
+        ("5 €", "Tickets: 5 €"),
+        ("4 €", "Tickets: 4 €"),
+    ]
+    assert keeps_answers(text, answers) == [True, False, False, True]

@@ -34,6 +34,7 @@ from rag.text import (
     Entry,
     fenced_blocks,
     find_entries,
+    first_heading,
     is_chinese,
     lazy_regex,
     list_leads,
@@ -93,19 +94,19 @@ class Quotable:
         return not self.is_code and bool(_QUESTION.search(self.text))
 
 
-def quotables(text: str, header: str = "") -> list[Quotable]:
+def quotables(text: str, header: str = "", section: str = "") -> list[Quotable]:
     """Return the quotable units of `text` in order, without code fences and struck-out text.
 
-    `header` is that of the table that its first rows continue.
+    `header` is that of the table that its first rows continue, `section` the heading above a text without headings.
     """
     units: list[Quotable] = []
     position = 0
     header = header.partition("\n")[0]
     for start, end in fenced_blocks(text):
-        units += _sentences(text, position, start, "" if position else header)
+        units += _sentences(text, position, start, "" if position else header, section)
         units = _with_code(units, text[start:end].splitlines())
         position = end
-    return units + _sentences(text, position, len(text), "" if position else header)
+    return units + _sentences(text, position, len(text), "" if position else header, section)
 
 
 def _join_lead(lead: str, item: str) -> str:
@@ -114,7 +115,7 @@ def _join_lead(lead: str, item: str) -> str:
     return f"{lead} {item}" if _ENDS.search(lead) else f"{lead}: {item}"
 
 
-def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
+def _sentences(text: str, start: int, end: int, header: str, section: str) -> list[Quotable]:
     """Return the sentences of `text[start:end]`.
 
     Table rows get their header, the row above a line of bars and dashes; list items get the heading or introduction of
@@ -126,7 +127,7 @@ def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
     for (begin, stop), lead in zip(spans, list_leads(text, spans), strict=True):
         if entries and entries[0].start < stop:
             if begin <= entries[0].start:
-                units += _entry(text, entries[0], lead)
+                units += _entry(text, entries[0], lead, section)
             if stop >= entries[0].end:
                 entries.popleft()
             continue
@@ -142,11 +143,14 @@ def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
     return units
 
 
-def _entry(text: str, entry: Entry, lead: str) -> Iterator[Quotable]:
-    """Yield each attribute of an entry with its title, and `lead`, the introduction of its list."""
-    heading, title = (text[slice(*span)] if span else "" for span in (entry.heading, entry.title))
-    name = " · ".join(filter(None, (_HEADING_MARKS.sub("", heading), as_prose(title))))
-    name = _join_lead(as_prose(lead), name) if lead and not heading else name
+def _entry(text: str, entry: Entry, lead: str, section: str) -> Iterator[Quotable]:
+    """Yield each attribute of an entry with its title, and `lead`, the introduction of its list, or its heading."""
+    title = text[slice(*entry.title)] if entry.title else ""
+    if lead and not entry.heading:
+        name = _join_lead(as_prose(lead), as_prose(title))
+    else:
+        heading = _HEADING_MARKS.sub("", text[slice(*entry.heading)]) if entry.heading else section
+        name = " · ".join(filter(None, (heading, as_prose(title))))
     label = ""
     for number, (a, b) in enumerate(entry.attributes, 1):
         value = as_prose(strip_struck(text, a, b))
@@ -495,7 +499,8 @@ class ExtractiveReasoner:
         return self._reader.read(question, [sentence.line(passages) for sentence in sentences], order)
 
     def _sentences(self, index: int, passage: Passage) -> Iterator[Sentence]:
-        parts = quotables(passage.text, passage.header)
+        section = "" if first_heading(passage.text) else next(reversed(passage.section), "")
+        parts = quotables(passage.text, passage.header, section)
         terms = [frozenset[int](), *(self._terms(part.text) for part in parts), frozenset[int]()]
         heading = " ".join((passage.title, *passage.section, passage.header))
         page_terms = self._terms(heading)

@@ -410,5 +410,12 @@ def test_an_attribute_is_quoted_with_its_title() -> None:
     ]
 
 
+def test_an_attribute_is_quoted_with_its_heading_even_after_a_sentence() -> None:
+    course = "Explore the risks of data collection.\n\nPrice\n\n$950"
+    assert quotables(f"## Data Privacy\n\n{course}")[-1].lines == ("Data Privacy · Price · $950",)
+    assert quotables(course, section="Data Privacy")[-1].lines == ("Data Privacy · Price · $950",)
+    assert quotables("## Not sold\n\n- Oven\n  Price $6")[-1].lines == ("Not sold: Oven · Price $6",)
+
+
 def test_a_label_within_an_item_does_not_introduce_the_next() -> None:
     assert [unit.lines for unit in quotables("- Arm\n  Width:\n- Desk")] == [("Arm · Width:",), ("Desk",)]

@@ -94,9 +94,13 @@ _EMPHASIS = ("b", "strong", "i", "em", "u", "mark", "small", "big", "font", "ins
 _SHORT_PAGE = 80
 _MAX_BLOCKS = 12_000
 _BOILERPLATE = sum(1 << LANDMARKS.index(name) for name in ("nav", "footer", "aside", "form"))
+_MENU = sum(1 << LANDMARKS.index(name) for name in ("nav", "footer"))
 _NOISE = sum(1 << ROLES.index(name) for name in ("consent", "promotion", "social"))
 # A uniform prior: the true main text may be strict or generous.
 _THRESHOLDS = tuple((i + 0.5) / 25 for i in range(25))
+# Lost text answers no question, so doubtful text is selected, except in menus, footers, and articles, in which it is
+# teasers of other articles.
+_RECALL_WEIGHT = 2.0
 _MAJORITY = 0.5
 _MAX_HEADING = 200
 _LOOKAHEAD = 2
@@ -141,7 +145,14 @@ def score_blocks(
         ids = {id(block) for block in _drop_boilerplate(blocks)}
         selected = [id(block) in ids for block in blocks]
     else:
-        selected = complete_selection(blocks, select_blocks(probabilities, sizes), sizes, probabilities)
+        selected = select_blocks(probabilities, sizes)
+        if not structured_data.is_article:
+            doubtful = select_blocks(probabilities, sizes, _RECALL_WEIGHT)
+            selected = [
+                is_sure or (is_doubtful and not block.place.landmarks & _MENU)
+                for block, is_sure, is_doubtful in zip(blocks, selected, doubtful, strict=True)
+            ]
+        selected = complete_selection(blocks, selected, sizes, probabilities)
         if structured_data.is_article:
             selected = drop_teasers(blocks, selected, sizes)
     return [ScoredBlock(*row) for row in zip(blocks, probabilities, selected, strict=True)]
@@ -165,8 +176,10 @@ def _drop_boilerplate(blocks: Sequence[Block]) -> list[Block]:
     return remaining or list(blocks)
 
 
-def select_blocks(probabilities: Sequence[float], sizes: Sequence[int]) -> list[bool]:
-    """Select the set of blocks with the highest expected F1 over words; return a flag for each block.
+def select_blocks(probabilities: Sequence[float], sizes: Sequence[int], recall_weight: float = 1.0) -> list[bool]:
+    """Select the set of blocks with the highest expected F-measure over words; return a flag for each block.
+
+    `recall_weight` is its beta (van Rijsbergen 1979): how many times recall counts as much as precision.
 
     Doubtful blocks are correlated: all of a page's comments are main text, or none. So the true set is modelled as all
     blocks above a threshold drawn uniformly from 0 to 1. Independent blocks would select too much if doubtful text is
@@ -177,7 +190,8 @@ def select_blocks(probabilities: Sequence[float], sizes: Sequence[int]) -> list[
     negated = [-probabilities[i] for i in order]
     words = [0, *accumulate(sizes[i] for i in order)]
     truths = [words[bisect_left(negated, -threshold)] for threshold in _THRESHOLDS]
-    scores = [sum(min(size, truth) / (size + truth) for truth in truths) if size else 0.0 for size in words[1:]]
+    beta = recall_weight**2
+    scores = [sum(min(size, truth) / (size + beta * truth) for truth in truths) if size else 0.0 for size in words[1:]]
     floor = -negated[scores.index(max(scores))] if scores else 1.0
     return [probability >= floor for probability in probabilities]
 

@@ -83,6 +83,11 @@ def test_what_is_doubtful_stands_or_falls_together() -> None:
     assert select_blocks([0.95, *[0.6] * 6], [100] + [50] * 6) == [True] * 7
 
 
+def test_doubtful_text_is_taken_if_recall_weighs_more() -> None:
+    assert select_blocks([0.95, *[0.4] * 6], [100] + [50] * 6, recall_weight=2.0) == [True] * 7
+    assert select_blocks([0.95, *[0.05] * 6], [100] + [50] * 6, recall_weight=2.0) == [True, *[False] * 6]
+
+
 def test_tables_stay_whole_and_text_has_its_heading() -> None:
     page = blocks("<h2>Crew</h2><table><tr><td>Ruth<td>90</table><h2>More</h2><p>x</p>")
     assert complete_selection(page, [False, True, False, False, False], [1, 2, 1, 1, 1], [0.5] * 5) == [
