@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,7 +65,8 @@ def find_batches(inputs: Iterable[str], size: int) -> Iterator[Batch]:
 def _batches_in(path: str, size: int) -> Iterator[Batch]:
     kind = next((kind for ending, kind in _ENDINGS.items() if path.lower().endswith(ending)), None)
     if kind == "jsonl":
-        yield from _split(kind, path, _line_ends(path), size)
+        with Path(path).open("rb") as file:
+            yield from _split(kind, path, accumulate(map(len, file)), size)
     elif kind == "warc":
         yield from _split(kind, path, _page_ends(path), size)
     elif path.lower().endswith(".txt"):
@@ -85,14 +87,6 @@ def _split(kind: Kind, path: str, ends: Iterable[int], size: int) -> Iterator[Ba
             start, first = end, last + 1
     if end > start:
         yield Batch(kind, full_path, start, end, first, last)
-
-
-def _line_ends(path: str) -> Iterator[int]:
-    with Path(path).open("rb") as file:
-        end = 0
-        for line in file:
-            end += len(line)
-            yield end
 
 
 def _page_ends(path: str) -> Iterator[int]:
@@ -147,15 +141,13 @@ def _archived_sources(file: Any, batch: Batch) -> Iterator[Source]:
         for record in records:
             if records.offset >= batch.end:
                 return
-            if _is_page(record):
-                yield _archived_source(record)
-
-
-def _archived_source(record: Any) -> Source:
-    url = record.rec_headers.get_header("WARC-Target-URI")
-    content_type = record.http_headers.get_header("Content-Type")
-    limit = byte_limit(parse_content_type(content_type)[0])
-    body = record.content_stream().read(limit + 1)
-    if len(body) > limit:
-        return Source(url, url, "import", broken=make_size_error(url, limit))
-    return Source(url, url, "import", data=body, content_type=content_type)
+            if not _is_page(record):
+                continue
+            url = record.rec_headers.get_header("WARC-Target-URI")
+            content_type = record.http_headers.get_header("Content-Type")
+            limit = byte_limit(parse_content_type(content_type)[0])
+            body = record.content_stream().read(limit + 1)
+            if len(body) > limit:
+                yield Source(url, url, "import", broken=make_size_error(url, limit))
+            else:
+                yield Source(url, url, "import", data=body, content_type=content_type)

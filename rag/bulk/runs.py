@@ -75,7 +75,7 @@ def choose_runner(app: App, library: str, decision: Decision, name: RunnerName, 
     """Return the runner with this name. Raises ConfigError if it needs a database server and there is none."""
     target = Target(app.settings, library, decision)
     if name == "here":
-        return lambda batches: _run_here(target, app, batches)
+        return lambda batches: ((position, target.import_batch(app, batch)) for position, batch in batches.items())
     if not app.settings.qdrant_url:
         raise ConfigError("bulk_server", runner=name)
     if name == "ray":
@@ -123,11 +123,6 @@ def _batch_result(batch: Batch, outcome: Outcome) -> IngestResult:
     }
     status: IngestStatus = next((one for one in _STATUSES if numbers[one]), "unchanged")
     return result(source, "", status, Notice("bulk_batch", numbers))
-
-
-def _run_here(target: Target, app: App, batches: Batches) -> Iterator[tuple[int, Outcome]]:
-    for position, batch in batches.items():
-        yield position, target.import_batch(app, batch)
 
 
 def _run_in_processes(target: Target, batches: Batches, workers: int) -> Iterator[tuple[int, Outcome]]:

@@ -66,9 +66,13 @@ def _codec_of(names: bytes) -> str:
     east_asian = guess_codec(names)
     is_east_asian = east_asian in EAST_ASIAN and _can_decode(names, east_asian)
     console = next((page for page in _CONSOLES if _is_console_text(names, page)), "")
-    if sum(map(len, _RUN.findall(names))) <= _TOO_FEW_BYTES and _can_decode(names, "gb2312"):
+    runs = _RUN.findall(names)
+    size = sum(map(len, runs))
+    if size <= _TOO_FEW_BYTES and _can_decode(names, "gb2312"):
         return "gb18030"
-    if is_east_asian and not (console and _are_isolated(names) and _is_latin(names, east_asian)):
+    # Like accented letters in words, most non-ASCII bytes have no non-ASCII neighbour.
+    are_isolated = 2 * sum(len(run) == 1 for run in runs) > size
+    if is_east_asian and not (console and are_isolated and _is_latin(names, east_asian)):
         return east_asian
     if console or _is_latin(names, "gb18030"):
         return console or "cp850"
@@ -83,12 +87,6 @@ def _can_decode(names: bytes, codec: str) -> bool:
         return False
 
 
-def _are_isolated(names: bytes) -> bool:
-    """Return whether most non-ASCII bytes have no non-ASCII neighbour, like accented letters in words."""
-    runs = _RUN.findall(names)
-    return 2 * sum(len(run) == 1 for run in runs) > sum(map(len, runs))
-
-
 def _is_latin(names: bytes, codec: str) -> bool:
     """Return whether `codec` gives more ASCII letters than non-ASCII characters, without file extensions."""
     text = _ENDING.sub(b"", names).decode(codec, "replace")
@@ -101,14 +99,11 @@ def _is_console_text(names: bytes, page: str) -> bool:
     outside = [character for character in text if character > "\x7f"]
     if sum(unicodedata.category(character) in _SIGNS for character in outside) > _MAX_SIGNS * len(outside):
         return False
-    if not all(word.isascii() or _is_cased(word) for word in _WORD.findall(text)):
+    words = [word for word in _WORD.findall(text) if not word.isascii()]
+    if not all(word.isupper() or word[1:] == word[1:].lower() for word in words):
         return False
     windows = _CONSOLES[page]
     return guess_codec(text.encode(windows, "replace")) == windows
-
-
-def _is_cased(word: str) -> bool:
-    return word.isupper() or word[1:] == word[1:].lower()
 
 
 MAX_FILES = 2000
@@ -159,8 +154,12 @@ def zip_members(name: str, data: bytes, types: tuple[str, ...], limit_of: dict[s
     IngestError for an archive that is broken or has too many files.
     """
     with _open_archive(name, data) as archive:
-        entries = _list_entries(name, archive, types)
-        files = [(path, partial(_read, archive, info, path, f"{name}/{path}")) for path, info in entries]
+        infos = [info for info in archive.infolist() if info.filename and not info.is_dir()]
+        entries = sorted(zip(read_names(infos), infos, strict=True), key=lambda entry: entry[0])
+        visible = [(path, info) for path, info in entries if not _is_hidden(path)]
+        if sum(not _is_unsupported(path, types) for path, _ in visible) > MAX_FILES:
+            raise IngestError("archive_too_many", name=name, limit=MAX_FILES)
+        files = [(path, partial(_read, archive, info, path, f"{name}/{path}")) for path, info in visible]
         yield from _read_members(name, files, types, limit_of, total_limit(len(data)))
 
 
@@ -169,7 +168,19 @@ def folder_members(folder: Path, types: tuple[str, ...], limit_of: dict[str, int
 
     Raises IngestError for a folder with too many files.
     """
-    files = [(path, partial(_read_file, folder / path)) for path in _list_paths(folder, types)]
+    paths: list[str] = []
+    count = 0
+    for parent, folders, names in os.walk(folder, followlinks=False):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            full = Path(parent) / name
+            if name.startswith(".") or full.is_symlink() or not full.is_file():
+                continue
+            paths.append(full.relative_to(folder).as_posix())
+            count += not _is_unsupported(name, types)
+            if count > MAX_FILES:
+                raise IngestError("folder_too_many", name=str(folder), limit=MAX_FILES)
+    files = [(path, partial(_read_file, folder / path)) for path in sorted(paths)]
     yield from _read_members(str(folder), files, types, limit_of, MAX_FOLDER_BYTES)
 
 
@@ -180,20 +191,30 @@ def _read_members(
     limit_of: dict[str, int],
     budget: int,
 ) -> Iterator[Member]:
-    """Read `files`: paths, each with a reader that takes the file's limit and the remaining budget for all."""
+    """Read `files`: paths, each with a reader that takes the file's limit and the remaining budget for all.
+
+    Yields an error for each skipped file up to _MAX_LISTED, one for the rest, and one if no file was readable.
+    """
     skipped: list[str] = []
     for path, read in files:
         if _is_unsupported(path, types):
             skipped.append(path)
             continue
+        ending = next((ending for ending in types if path.lower().endswith(ending)), "")
         try:
-            content = read(limit_of[_ending(path, types)], budget)
+            content = read(limit_of[ending], budget)
         except IngestError as error:
             yield Member(path, broken=error)
             continue
         budget -= len(content)
         yield Member(path, content)
-    yield from _report_skipped(name, skipped, len(skipped) < len(files), types)
+    readable = ", ".join(types)
+    for path in skipped[:_MAX_LISTED]:
+        yield Member(path, broken=IngestError("other_kind", types=readable))
+    if more := skipped[_MAX_LISTED:]:
+        yield Member("", broken=IngestError("archive_left_out", name=name, count=len(more), examples=more[0]))
+    if len(skipped) == len(files):
+        yield Member("", broken=IngestError("archive_empty", name=name, types=readable))
 
 
 def _open_archive(name: str, data: bytes) -> zipfile.ZipFile:
@@ -204,15 +225,6 @@ def _open_archive(name: str, data: bytes) -> zipfile.ZipFile:
         return zipfile.ZipFile(BytesIO(data))
     except _ARCHIVE_ERRORS as error:
         raise IngestError("archive_broken", name=name) from error
-
-
-def _list_entries(name: str, archive: zipfile.ZipFile, types: tuple[str, ...]) -> list[tuple[str, zipfile.ZipInfo]]:
-    files = [info for info in archive.infolist() if info.filename and not info.is_dir()]
-    entries = sorted(zip(read_names(files), files, strict=True), key=lambda entry: entry[0])
-    visible = [(path, info) for path, info in entries if not _is_hidden(path)]
-    if sum(not _is_unsupported(path, types) for path, _ in visible) > MAX_FILES:
-        raise IngestError("archive_too_many", name=name, limit=MAX_FILES)
-    return visible
 
 
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str, full: str, limit: int, budget: int) -> bytes:
@@ -253,23 +265,6 @@ def _size_error(full: str, limit: int, budget: int) -> IngestError:
     return IngestError("archive_over_budget", name=full)
 
 
-def _list_paths(folder: Path, types: tuple[str, ...]) -> list[str]:
-    """Return the paths below `folder`, sorted, without symbolic links."""
-    paths: list[str] = []
-    count = 0
-    for parent, folders, files in os.walk(folder, followlinks=False):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            full = Path(parent) / name
-            if name.startswith(".") or full.is_symlink() or not full.is_file():
-                continue
-            paths.append(full.relative_to(folder).as_posix())
-            count += not _is_unsupported(name, types)
-            if count > MAX_FILES:
-                raise IngestError("folder_too_many", name=str(folder), limit=MAX_FILES)
-    return sorted(paths)
-
-
 def _read_file(path: Path, limit: int, budget: int) -> bytes:
     if path.suffix.lower() in _ARCHIVES:
         raise IngestError("archive_nested", name=replace_surrogates(str(path)))
@@ -282,17 +277,6 @@ def _read_file(path: Path, limit: int, budget: int) -> bytes:
         raise IngestError("file_unreadable", name=replace_surrogates(str(path))) from error
 
 
-def _report_skipped(name: str, skipped: list[str], has_files: bool, types: tuple[str, ...]) -> Iterator[Member]:
-    """Yield an error for each skipped file up to _MAX_LISTED, one for the rest, and one if no file was readable."""
-    readable = ", ".join(types)
-    for path in skipped[:_MAX_LISTED]:
-        yield Member(path, broken=IngestError("other_kind", types=readable))
-    if more := skipped[_MAX_LISTED:]:
-        yield Member("", broken=IngestError("archive_left_out", name=name, count=len(more), examples=more[0]))
-    if not has_files:
-        yield Member("", broken=IngestError("archive_empty", name=name, types=readable))
-
-
 def _is_hidden(path: str) -> bool:
     parts = PurePosixPath(path.replace("\\", "/")).parts
     return any(part.startswith(".") and part != ".." for part in parts) or "__MACOSX" in parts
@@ -300,8 +284,3 @@ def _is_hidden(path: str) -> bool:
 
 def _is_unsupported(path: str, types: tuple[str, ...]) -> bool:
     return not path.lower().endswith((*types, *_ARCHIVES))
-
-
-def _ending(path: str, types: tuple[str, ...]) -> str:
-    lower = path.lower()
-    return next((ending for ending in types if lower.endswith(ending)), "")

@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import numpy as np
@@ -64,20 +65,28 @@ def span_size(units: Sequence[Unit]) -> float:
 
 
 def split_units(text: str, maximum: float) -> list[Unit]:
-    """Cut `text` into units that weigh up to `maximum`, in order, covering all but white space."""
+    """Cut `text` into units that weigh up to `maximum`, in order, covering all but white space.
+
+    A cut between neighbours that are together no longer than _MAX_JOINED_LENGTH is not worth considering.
+    """
     units: list[Unit] = []
     path: list[tuple[int, str]] = []
     for kind, start, end in _blocks(text):
         if kind == "heading" and (heading := _parse_heading(text[start:end].strip())):
             path = [*(step for step in path if step[0] < heading[0]), heading]
         section = tuple(title for _, title in path if title)
-        header = _find_table_header(text, start, end) if kind == "row" else None
+        header = None
+        if kind == "row" and len(lines := _lines(text, start, end)) > 2:
+            has_rule = not text[lines[1][0] : lines[1][1]].strip("|-: \t")
+            header = lines[0][0], lines[1 if has_rule else 0][1]
         for i, (a, b) in enumerate(_pieces(text, kind, start, end, maximum)):
             own = None if header is None or a < header[1] else header
             is_question = text[a:b].rstrip().endswith(("?", "？"))
             unit = Unit(a, b, weigh(text[a:b]) - (b - a), kind, section, i == 0, own, is_question)
-            if units and _belong_together(units[-1], unit):
-                last = units.pop()
+            last = units[-1] if units else None
+            is_same_kind = last and last.kind == kind and last.header == own and not unit.starts_block
+            if last and is_same_kind and b - last.start <= _MAX_JOINED_LENGTH:
+                units.pop()
                 unit = replace(last, end=b, extra=last.extra + unit.extra, is_question=is_question)
             units.append(unit)
     return _join_entries(text, units, maximum)
@@ -108,12 +117,6 @@ def _parse_heading(line: str) -> tuple[int, str] | None:
     title = line[match.end() :].rstrip(" \t").rstrip("#").rstrip(" \t")
     title = title.strip("*_` ")
     return len(match[1]), title[: cluster_end(title, 0, _MAX_TITLE)].rstrip()
-
-
-def _belong_together(unit: Unit, following: Unit) -> bool:
-    """Return whether the two units are so short that a cut between them is not worth considering."""
-    is_same_kind = unit.kind == following.kind and unit.header == following.header and not following.starts_block
-    return is_same_kind and following.end - unit.start <= _MAX_JOINED_LENGTH
 
 
 def _blocks(text: str) -> Iterator[tuple[Kind, int, int]]:
@@ -190,15 +193,6 @@ def _fitting_length(text: str, start: int, end: int, maximum: float) -> int:
     return low
 
 
-def _find_table_header(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Return the span of the header row, and its delimiter row if any, of the table at `text[start:end]`."""
-    lines = _lines(text, start, end)
-    if len(lines) < 3:
-        return None
-    has_rule = not text[lines[1][0] : lines[1][1]].strip("|-: \t")
-    return lines[0][0], lines[1 if has_rule else 0][1]
-
-
 SentenceVectors = Callable[[Sequence[str]], NDArray[np.float32]]
 """Cheap vectors of n texts, shape (n, d), rows of unit length or zero."""
 
@@ -219,15 +213,6 @@ class Chunker(Protocol):
     def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]: ...
 
 
-def _make_chunk(text: str, index: int, units: Sequence[Unit]) -> Chunk:
-    """Return the chunk of neighbouring `units`; its section is that of most of its text."""
-    start, end = units[0].start, units[-1].end
-    weight: Counter[tuple[str, ...]] = Counter()
-    for unit in units:
-        weight[unit.section] += max(1, round(unit.size))
-    return Chunk(index, text[start:end], start, end, weight.most_common(1)[0][0], _context(text, units[0].header))
-
-
 def _context(text: str, header: tuple[int, int] | None) -> str:
     """Return the table header, or its cells that fit _MAX_CONTEXT, to be indexed with each part of the table."""
     if header is None:
@@ -240,7 +225,16 @@ def _context(text: str, header: tuple[int, int] | None) -> str:
 
 
 def make_chunks(text: str, groups: Sequence[Sequence[Unit]]) -> list[Chunk]:
-    return [_make_chunk(text, i, group) for i, group in enumerate(groups)]
+    """Return a chunk for each group of neighbouring units; its section is that of most of its text."""
+    chunks = []
+    for i, units in enumerate(groups):
+        start, end = units[0].start, units[-1].end
+        weight: Counter[tuple[str, ...]] = Counter()
+        for unit in units:
+            weight[unit.section] += max(1, round(unit.size))
+        section, _ = weight.most_common(1)[0]
+        chunks.append(Chunk(i, text[start:end], start, end, section, _context(text, units[0].header)))
+    return chunks
 
 
 def embedding_text(title: str, chunk: Chunk) -> str:
@@ -531,7 +525,8 @@ def _semantic_chunker(vectors: SentenceVectors) -> SemanticChunker:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         from langchain_experimental.text_splitter import SemanticChunker
-    return SemanticChunker(cast(Any, _StaticEmbeddings(vectors)), buffer_size=1)
+    embeddings = SimpleNamespace(embed_documents=vectors)  # the only method of Embeddings that it calls
+    return SemanticChunker(cast(Any, embeddings), buffer_size=1)
 
 
 def _cut(pieces: Sequence[list[Unit]], after: NDArray[np.bool_]) -> list[list[Unit]]:
@@ -542,16 +537,6 @@ def _cut(pieces: Sequence[list[Unit]], after: NDArray[np.bool_]) -> list[list[Un
             runs.append([])
         runs[-1].extend(piece)
     return runs
-
-
-class _StaticEmbeddings:
-    """Adapter of static sentence vectors for SemanticChunker, with the only method of Embeddings that it calls."""
-
-    def __init__(self, vectors: SentenceVectors) -> None:
-        self._vectors = vectors
-
-    def embed_documents(self, texts: list[str]) -> NDArray[np.float32]:
-        return self._vectors(texts)
 
 
 CHUNKERS: dict[str, Callable[[float], Chunker]] = {

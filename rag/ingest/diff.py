@@ -70,21 +70,15 @@ def _compare_words(old: str, new: str, steps: _Steps) -> list[DiffPiece]:
     pieces: list[DiffPiece] = []
     for same, removed, added in _blocks(_TOKEN.findall(old), _TOKEN.findall(new), steps):
         pieces += _make_pieces(removed, added, same)
-    pieces = _drop_tiny_matches(pieces)
-    common = sum(len(piece.text.strip()) for piece in pieces if piece.kind == "same")
-    return pieces if common >= _MIN_SIMILARITY * max(len(old), len(new)) else whole
-
-
-def _drop_tiny_matches(pieces: list[DiffPiece]) -> list[DiffPiece]:
-    """Drop matches of a single space, comma or character between changes, which only distract."""
     result: list[DiffPiece] = []
     for at, piece in enumerate(pieces):
-        is_inner = 0 < at < len(pieces) - 1
-        if piece.kind == "same" and is_inner and len(piece.text.strip()) < 2:
+        # Matches of a single space, comma or character between changes only distract.
+        if piece.kind == "same" and 0 < at < len(pieces) - 1 and len(piece.text.strip()) < 2:
             result += [DiffPiece("removed", piece.text), DiffPiece("added", piece.text)]
         else:
             result.append(piece)
-    return result
+    common = sum(len(piece.text.strip()) for piece in result if piece.kind == "same")
+    return result if common >= _MIN_SIMILARITY * max(len(old), len(new)) else whole
 
 
 def _merge(pieces: list[DiffPiece]) -> list[DiffPiece]:
@@ -134,21 +128,15 @@ def _match(a: Sequence[str], b: Sequence[str], steps: _Steps) -> list[tuple[int,
     left, right = a[first : len(a) - end], b[first : len(b) - end]
     middle = _find_shortest_edit(left, right, steps)
     if middle is None:
-        middle = _match_between_anchors(left, right, steps)
+        middle, anchors = [], _find_anchors(left, right)
+        for (i, j), (k, m) in pairwise([(-1, -1), *anchors, (len(left), len(right))]):
+            if anchors:
+                middle += [(i + 1 + x, j + 1 + y) for x, y in _match(left[i + 1 : k], right[j + 1 : m], steps)]
+            if k < len(left):
+                middle.append((k, m))
     pairs = [(at, at) for at in range(first)]
     pairs += [(i + first, j + first) for i, j in middle]
     return pairs + [(len(a) - at, len(b) - at) for at in range(end, 0, -1)]
-
-
-def _match_between_anchors(a: Sequence[str], b: Sequence[str], steps: _Steps) -> list[tuple[int, int]]:
-    anchors = _find_anchors(a, b)
-    pairs: list[tuple[int, int]] = []
-    for (i, j), (k, m) in pairwise([(-1, -1), *anchors, (len(a), len(b))]):
-        if anchors:
-            pairs += [(i + 1 + x, j + 1 + y) for x, y in _match(a[i + 1 : k], b[j + 1 : m], steps)]
-        if k < len(a):
-            pairs.append((k, m))
-    return pairs
 
 
 def _find_anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:

@@ -68,7 +68,10 @@ def sitemap_pages(
     Unreadable sitemaps are skipped. Raises IngestError("sitemap_missing") if there is none, and the errors of
     robots.txt.
     """
-    for urls in _list_candidates(robots, start):
+    from_robots = [url for address in robots.sitemaps(start) if (url := web_address(start, address))][:MAX_FILES]
+    direct = [start] if _SITEMAP_PATH.search(split_url(start).path) else []
+    usual = [join_url(start, url) for url in _USUAL_PATHS]
+    for urls in filter(None, (direct, from_robots, usual)):
         found: dict[str, FoundPage] = {}
         is_readable = False
         for rows in _read_sitemaps(fetcher, parser, start, urls, is_cancelled):
@@ -111,14 +114,6 @@ def _read_sitemaps(
             if inner not in seen and (same_site(inner, url) or same_site(inner, start)):
                 seen.add(inner)
                 waiting.append((inner, nesting + 1))
-
-
-def _list_candidates(robots: Robots, start: str) -> list[list[str]]:
-    """Return lists of URLs that may be sitemaps, to be tried in order until one list has a sitemap."""
-    from_robots = [url for address in robots.sitemaps(start) if (url := web_address(start, address))][:MAX_FILES]
-    usual = [join_url(start, url) for url in _USUAL_PATHS]
-    direct = [[start]] if _SITEMAP_PATH.search(split_url(start).path) else []
-    return [*direct, *([from_robots] if from_robots else []), usual]
 
 
 _MAX_FEED_BYTES = 5 * MEGABYTE
@@ -260,7 +255,9 @@ class Walk:
                     break
                 if page.url in self._recent or page.depth > self._plan.max_depth:
                     continue
-                self._remember(page.url)
+                if len(self._recent) >= _MAX_RECENT:
+                    self._recent.clear()
+                self._recent.add(page.url)  # to check it only once: a site's menu links are on each of its pages
                 address = page_address(page.url)
                 if self._is_new(address, page.depth):
                     self._add(address)
@@ -277,19 +274,10 @@ class Walk:
         else:  # the start of a crawl may link to its pages without being one of them
             is_start = plan.kind == "crawl" and address == self._start and depth == 0
             is_within = is_start or plan.admits(address, depth)
-        return is_within and self._has_variant_budget(address) and self._robots.is_allowed(address)
-
-    def _has_variant_budget(self, address: str) -> bool:
-        """Return whether the path of `address` has few enough query variants so far."""
         path, _, query = address.partition("?")
-        allowance = max(MIN_VARIANTS, self._plan.max_pages // _SHARE_OF_VARIANTS)
-        return self._plan.kind != "crawl" or not query or self._variants[path] < allowance
-
-    def _remember(self, url: str) -> None:
-        """Remember a URL so that it is checked only once: a site's menu links are on each of its pages."""
-        if len(self._recent) >= _MAX_RECENT:
-            self._recent.clear()
-        self._recent.add(url)
+        allowance = max(MIN_VARIANTS, plan.max_pages // _SHARE_OF_VARIANTS)
+        has_few_variants = plan.kind != "crawl" or not query or self._variants[path] < allowance
+        return is_within and has_few_variants and self._robots.is_allowed(address)
 
     def _add(self, address: str) -> None:
         self._seen.add(address)

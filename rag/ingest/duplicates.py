@@ -122,17 +122,13 @@ def find_replacement(library: Lookup, before: Page, page: Page, final_url: str) 
     `page` is the page as just read, `final_url` its URL after redirects. Pages whose texts were similar before do not
     count, as they were added knowingly.
     """
-    for twin in (*_find_target(library, before, final_url), *islice(_find_similar(library, page), _MAX_SIMILAR_PAGES)):
+    key = url_hash(final_url) if final_url else before.url_hash
+    target = library.resolve([key]).get(key)
+    twins = [Duplicate("now_elsewhere", target, False)] if target and target.url_hash != before.url_hash else []
+    for twin in (*twins, *islice(_find_similar(library, page), _MAX_SIMILAR_PAGES)):
         if not _were_similar(library, before, twin.page):
             return twin
     return None
-
-
-def _find_target(library: Lookup, before: Page, final_url: str) -> Iterator[Duplicate]:
-    key = url_hash(final_url) if final_url else before.url_hash
-    other = library.resolve([key]).get(key)
-    if other is not None and other.url_hash != before.url_hash:
-        yield Duplicate("now_elsewhere", other, False)
 
 
 def _were_similar(library: Lookup, page: Page, other: Page) -> bool:
@@ -244,7 +240,12 @@ def independent_groups(requests: Sequence[StoreRequest]) -> Iterator[list[int]]:
     group: list[int] = []
     seen: set[Hashable] = set()
     for at, request in enumerate(requests):
-        identifiers = _identifiers(request.loaded)
+        # Identifiers, one of which two pages share if they may be duplicates; none for a re-checked page.
+        loaded, identifiers = request.loaded, set[Hashable]()
+        if loaded.known is None:
+            identifiers.update(_address_hashes(loaded))
+            if loaded.source.kind != "import":
+                identifiers |= {loaded.page.text_hash, *sign(loaded.page.text).bands.indices}
         if group and (not identifiers or identifiers & seen or len(group) == MAX_GROUP):
             yield group
             group, seen = [], set()
@@ -255,16 +256,6 @@ def independent_groups(requests: Sequence[StoreRequest]) -> Iterator[list[int]]:
             group = []
     if group:
         yield group
-
-
-def _identifiers(loaded: LoadedPage) -> set[Hashable]:
-    """Return identifiers, one of which two pages share if they may be duplicates; none for a re-checked page."""
-    if loaded.known is not None:
-        return set()
-    names: set[Hashable] = {*_address_hashes(loaded)}
-    if loaded.source.kind != "import":
-        names |= {loaded.page.text_hash, *sign(loaded.page.text).bands.indices}
-    return names
 
 
 def _address_hashes(loaded: LoadedPage) -> list[str]:

@@ -92,13 +92,9 @@ def add_unread_pages(row: IngestResult, loaded: LoadedPage) -> IngestResult:
     unreadable_pages = loaded.extracted.unreadable_pages if loaded.extracted else ()
     if not unreadable_pages:
         return row
-    params = {**row.params, "pages": len(unreadable_pages), "numbers": _ranges(unreadable_pages)}
+    runs = (f"{first}-{last}" if last > first else str(first) for first, last in number_ranges(unreadable_pages))
+    params = {**row.params, "pages": len(unreadable_pages), "numbers": ", ".join(runs)}
     return replace(row, reason="page_in_part", message=say(Notice("page_in_part", params), "en"), params=params)
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """Format sorted numbers as `2, 5-7`."""
-    return ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in number_ranges(numbers))
 
 
 def failure(source: Source, error: RagError, seconds: float = 0.0) -> IngestResult:
@@ -354,13 +350,20 @@ class Ingestor:
         objection = self._find_objection(loaded, before, decision, lookup)
         if isinstance(objection, Notice):
             return self._require_review(loaded, before, objection)
-        if objection and before is not None:
-            return self._report_replacement(loaded, before, objection)
+        if objection and before is not None:  # its URL now shows another stored page; the stored text stays
+            if objection.reason == "now_elsewhere":
+                mark_checked(self.library, before, is_gone=True)
+                return review_result(loaded, objection.notice, "gone")
+            return self._require_review(loaded, before, Notice(f"now_{objection.reason}", objection.notice.params))
         if objection and objection.is_replaceable:
             return self._replace_twin(item, page, objection.page)
+        if objection and decision != "refresh":
+            if objection.is_alias:  # the URL led to the stored page
+                self.library.update_record(with_alias(objection.page, loaded.page.url))
+            chunks = objection.page.chunks
+            row = result(loaded.source, loaded.page.url_hash, "duplicate", objection.notice, chunks=chunks)
+            return replace(row, preview=_preview(loaded.page.text), choices=objection.choices)
         if objection:
-            if decision != "refresh":
-                return self._report_duplicate(loaded, objection)
             page, before = _as_version_of(objection.page, page), objection.page
         return self._store(item, page, before, lookup)
 
@@ -408,20 +411,6 @@ class Ingestor:
             mark_checked(self.library, before)
         return review_result(loaded, notice)
 
-    def _report_duplicate(self, loaded: LoadedPage, duplicate: Duplicate) -> IngestResult:
-        """Return the result for a page that is already stored; a URL that leads to it becomes an alias."""
-        if duplicate.is_alias:
-            self.library.update_record(with_alias(duplicate.page, loaded.page.url))
-        row = result(loaded.source, loaded.page.url_hash, "duplicate", duplicate.notice, chunks=duplicate.page.chunks)
-        return replace(row, preview=_preview(loaded.page.text), choices=duplicate.choices)
-
-    def _report_replacement(self, loaded: LoadedPage, before: Page, other: Duplicate) -> IngestResult:
-        """Return the result for a stored page whose URL now shows another stored page: the stored text stays."""
-        if other.reason == "now_elsewhere":
-            mark_checked(self.library, before, is_gone=True)
-            return review_result(loaded, other.notice, "gone")
-        return self._require_review(loaded, before, Notice(f"now_{other.reason}", other.notice.params))
-
     def _store(
         self, item: StoreRequest, page: Page, before: Page | None, lookup: Lookup
     ) -> IngestResult | _PendingCommit:
@@ -440,10 +429,15 @@ class Ingestor:
         def report(commit_result: CommitResult) -> IngestResult:
             if not commit_result.written:
                 return report_unchanged(commit_result.page)
-            status, code = _describe_change(before, page)
-            notice = Notice(code, {"title": commit_result.page.title, "chunks": commit_result.page.chunks})
-            if namesake and before is None:
-                notice = Notice("page_added_beside", {**notice.params, "other": namesake.title})
+            params = {"title": commit_result.page.title, "chunks": commit_result.page.chunks}
+            status: IngestStatus = "updated" if before else "added"
+            if before:
+                is_reindexed = before.text_hash == page.text_hash
+                notice = Notice("page_reindexed" if is_reindexed else "page_updated", params)
+            elif namesake:
+                notice = Notice("page_added_beside", {**params, "other": namesake.title})
+            else:
+                notice = Notice("page_added", params)
             row = result(source, commit_result.page.url_hash, status, notice, chunks=commit_result.page.chunks)
             return add_unread_pages(row, item.loaded)
 
@@ -515,13 +509,6 @@ def _run_after_delay(batch: Callable[[], T]) -> T:
 def _find_stored(lookup: Lookup, page: Page) -> Page | None:
     """Return the page as it is stored now; it may have gained aliases since it was read."""
     return lookup.stored_pages([page.url_hash]).get(page.url_hash)
-
-
-def _describe_change(before: Page | None, page: Page) -> tuple[IngestStatus, str]:
-    """Return the status of storing `page` in place of `before`, and the code of its message."""
-    if before is None:
-        return "added", "page_added"
-    return "updated", "page_updated" if before.text_hash != page.text_hash else "page_reindexed"
 
 
 def _as_version_of(stored: Page, page: Page) -> Page:

@@ -127,7 +127,9 @@ class Schedules:
         exists = self._has_library(schedule.library)
         last = self._database.jobs.state(schedule.last_job) if schedule.last_job else None
         with self._database.transaction():
-            if not self._table.claim(schedule, _text(_next_time(schedule, moment))) or not exists:
+            due, period = datetime.fromisoformat(schedule.next_at), timedelta(hours=schedule.every_hours)
+            next_time = due + ((moment - due) // period + 1) * period  # the first one after `moment`
+            if not self._table.claim(schedule, _text(next_time)) or not exists:
                 return None
             if last in ("running", "paused"):
                 log.info("schedule %s: skipped, as its last re-check has not finished", schedule.id)
@@ -142,23 +144,14 @@ class Schedules:
         while not self._closed:
             try:
                 self.start_due()
-                wait = self._seconds_to_next()
+                first = self._table.next_time()
+                seconds = (datetime.fromisoformat(first) - self._clock()).total_seconds() if first else _MAX_SLEEP
+                wait = min(max(seconds, _MIN_SLEEP), _MAX_SLEEP)
             except RagError as error:  # a full or busy disk: the re-check is late, not lost
                 log.warning("schedules: %s", error)
                 wait = _MAX_SLEEP
             self._changed.wait(wait)
             self._changed.clear()
-
-    def _seconds_to_next(self) -> float:
-        first = self._table.next_time()
-        seconds = (datetime.fromisoformat(first) - self._clock()).total_seconds() if first else _MAX_SLEEP
-        return min(max(seconds, _MIN_SLEEP), _MAX_SLEEP)
-
-
-def _next_time(schedule: Schedule, moment: datetime) -> datetime:
-    """Return the first time after `moment` that is a whole number of periods after the due time."""
-    due, period = datetime.fromisoformat(schedule.next_at), timedelta(hours=schedule.every_hours)
-    return due + ((moment - due) // period + 1) * period
 
 
 def _text(moment: datetime) -> str:

@@ -111,7 +111,11 @@ def _sources_at(address: str, name: str, data: bytes, bounds: RecordBounds) -> I
     elif len(data) > (limit := file_limit(name)):
         yield Source(name, address, "file", broken=make_size_error(name, limit))
     elif lower.endswith(_ARCHIVE):
-        yield from _archive_sources(name, data, address, bounds)
+        try:
+            for member in zip_members(name, data, _MEMBER_TYPES, _LIMITS):
+                yield from _member_sources(member, name, address, bounds)
+        except IngestError as error:
+            yield Source(name, address, "file", broken=error)
     elif lower.endswith(".jsonl"):
         yield from record_sources(record_lines(BytesIO(data), bounds), name, bounds)
     else:
@@ -172,14 +176,6 @@ def file_limit(name: str) -> int:
     if lower.endswith(_ARCHIVE):
         return MAX_ARCHIVE_BYTES
     return MAX_DOCUMENT_BYTES if lower.endswith(_DOCUMENT_EXTENSIONS) else MAX_FILE_BYTES
-
-
-def _archive_sources(name: str, data: bytes, address: str, bounds: RecordBounds) -> Iterator[Source]:
-    try:
-        for member in zip_members(name, data, _MEMBER_TYPES, _LIMITS):
-            yield from _member_sources(member, name, address, bounds)
-    except IngestError as error:
-        yield Source(name, address, "file", broken=error)
 
 
 def _member_sources(member: Member, name: str, address: str, bounds: RecordBounds) -> Iterator[Source]:
@@ -364,14 +360,19 @@ def _add_scheme(address: str) -> str:
     """Return `address` with a scheme, or "" if it is not an address."""
     if "://" in address[:20]:
         return address if address.partition("://")[2] else ""
-    return f"https://{address}" if _is_domain(address) else ""
+    # Text with dots is meant as an address if it has a common top-level domain, or a path follows.
+    host, slash, _ = re.sub(r"[?#]", "/", address, count=1).partition("/")
+    is_domain = _USUAL_DOMAIN.fullmatch(host) or (slash and not _FILE_NAME.fullmatch(host))
+    return f"https://{address}" if is_domain else ""
 
 
 def _trim(address: str, in_quotes: bool) -> str:
     """Remove parts of the surrounding sentence from `address`: attached text, brackets, punctuation."""
     if in_quotes:
         address = address.partition("'")[0]
-    address = _cut_attached_text(address)
+    # Chinese that follows Latin is text, except in titles (`/wiki/C语言`) and queries.
+    ends = (match.start() for match in _ATTACHED_TEXT.finditer(address))
+    address = address[: next((end for end in ends if not _TITLED_BY_PATH.search(address[:end])), None)]
     address = address[: _first_unmatched(address)]
     return address.rstrip(_TRAILING)
 
@@ -387,20 +388,6 @@ def _first_unmatched(address: str) -> int:
                 return place
             open_brackets.remove(_CLOSERS[character])
     return len(address)
-
-
-def _cut_attached_text(address: str) -> str:
-    """Cut `address` where Chinese follows Latin: this is text, except in titles (`/wiki/C语言`) and queries."""
-    for match in _ATTACHED_TEXT.finditer(address):
-        if not _TITLED_BY_PATH.search(address[: match.start()]):
-            return address[: match.start()]
-    return address
-
-
-def _is_domain(address: str) -> bool:
-    """Return whether text with dots is meant as a URL: it has a common top-level domain, or a path follows."""
-    host, slash, _ = re.sub(r"[?#]", "/", address, count=1).partition("/")
-    return bool(_USUAL_DOMAIN.fullmatch(host) or (slash and not _FILE_NAME.fullmatch(host)))
 
 
 OnStage = Callable[[Stage], object]
@@ -497,8 +484,7 @@ class Reader:
         extracted = self._parser.parse(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
         addresses: list[str] = []
         if links and "html" in fetched.content_type:
-            output = self._parser.run("links", fetched.body, charset=fetched.charset, url=fetched.final_url)
-            addresses = output["links"]
+            addresses = self._parser.run("links", fetched.body, charset=fetched.charset, url=fetched.final_url)["links"]
         page = _build_page(source, key, extracted)
         return LoadedPage(
             source,
@@ -517,14 +503,15 @@ def _build_page(source: Source, key: str, extracted: ExtractedDocument) -> Page:
     text = extracted.text
     if not text.strip():
         raise IngestError("no_text", url=source.url)
-    language = _primary_language(str(record.get("lang") or extracted.language)) or detect_language(text)
+    subtag = str(record.get("lang") or extracted.language).replace("_", "-").partition("-")[0].strip().lower()
+    is_language = subtag.isascii() and subtag.isalpha() and 2 <= len(subtag) <= 8  # as in BCP 47
     url = strip_tracking(source.url)
     title = str(record.get("title") or extracted.title or url).strip()
     return Page(
         url=url,
         url_hash=key,
         title=to_plain_line(title)[:300],
-        language=language,
+        language=subtag if is_language else detect_language(text),
         site=extracted.site or (split_url(url).hostname or ""),
         text=text,
         text_hash=text_hash(text),
@@ -534,12 +521,6 @@ def _build_page(source: Source, key: str, extracted: ExtractedDocument) -> Page:
         modified=extracted.modified,
         reading=READING_VERSION,
     )
-
-
-def _primary_language(tag: str) -> str:
-    """Return the primary language of a BCP 47 tag, or "" if it is invalid."""
-    first = tag.replace("_", "-").partition("-")[0].strip().lower()
-    return first if first.isascii() and first.isalpha() and 2 <= len(first) <= 8 else ""
 
 
 T = TypeVar("T")
@@ -681,7 +662,15 @@ class ReadAhead(Generic[V]):
             self._changed.notify_all()
 
     def _work(self) -> None:
-        while (task := self._next()) is not None:
+        while True:
+            with self._changed:
+                self._idle += 1
+                self._changed.wait_for(lambda: len(self._waiting) or self._closed)
+                self._idle -= 1
+                if self._closed:
+                    return
+                self._reading += 1
+                task = self._waiting.pop()
             began = time.monotonic()
             value, fault = None, None
             try:
@@ -697,16 +686,6 @@ class ReadAhead(Generic[V]):
                 self._ready.put(task.group, (result, size))
                 self._changed.notify_all()
 
-    def _next(self) -> _Task[V] | None:
-        with self._changed:
-            self._idle += 1
-            self._changed.wait_for(lambda: len(self._waiting) or self._closed)
-            self._idle -= 1
-            if self._closed:
-                return None
-            self._reading += 1
-            return self._waiting.pop()
-
 
 RETRIES = 2
 RETRIES_AFTER_TIMEOUT = 1
@@ -717,24 +696,19 @@ MAX_DELAY = 60.0
 _TEMPORARY_STATUS = frozenset([408, 425, 429])
 
 
-def is_temporary(error: RagError) -> bool:
-    """Return whether the same request may succeed a little later: time-outs, 408, 425, 429, 5xx, broken connections."""
-    params = error.notice.params
-    if error.code == "http_error":
-        status = int(params.get("status", 0))
-        return status in _TEMPORARY_STATUS or status >= 500
-    return error.code == "timeout" or (error.code == "unreachable" and error.notice.cause == "broken_off")
-
-
 def delay_before(error: RagError, tries: int) -> float | None:
     """Return the seconds to wait after failed attempt number `tries` (from 1); None for no further attempt.
 
-    Respects the server's Retry-After, up to MAX_DELAY. An unavailable database is always retried.
+    The same request may succeed a little later after time-outs, broken connections and the statuses 408, 425, 429 and
+    5xx. Respects the server's Retry-After, up to MAX_DELAY. An unavailable database is always retried.
     """
     if isinstance(error, StoreUnavailableError):
         return _STORE_DELAY
+    status = int(error.notice.params.get("status", 0)) if error.code == "http_error" else 0
+    has_broken_off = error.code == "unreachable" and error.notice.cause == "broken_off"
+    is_temporary = error.code == "timeout" or status in _TEMPORARY_STATUS or status >= 500 or has_broken_off
     retries = RETRIES_AFTER_TIMEOUT if error.code == "timeout" else RETRIES
-    if tries > retries or not is_temporary(error):
+    if tries > retries or not is_temporary:
         return None
     retry_after = float(error.notice.params.get("retry_after") or 0.0)
     return min(max(_DELAYS[tries - 1], retry_after), MAX_DELAY)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
-from functools import partial
 
 from rag.text import lazy_regex
 from rag.web.markup import codec_of, detect_utf16, find_declaration
@@ -55,7 +54,9 @@ def decode(body: bytes, declared: str | None = None, url: str = "") -> str:
     if utf16 := detect_utf16(body, declared):
         return body.decode(utf16, "replace")
     count = len(body.translate(None, _ASCII))
-    codecs_declared = _declared_codecs(body, declared)
+    codec_names = (codec_of(label) for label in (declared, find_declaration(body[:_HEAD])) if label)
+    codecs_declared = list(dict.fromkeys(codec for codec in codec_names if codec and not codec.startswith("utf-16")))
+    codecs_declared.sort(key=_FALLBACK.__eq__)  # Latin-1, a common server default, comes last
     if _is_utf8(body, count, codecs_declared):
         return _repair(body.decode("utf-8", "replace"))
     for codec in codecs_declared:
@@ -74,13 +75,6 @@ def _repair(text: str) -> str:
 
     lines = text.split("\n")  # separately, as only some may be wrong
     return "\n".join(fix_encoding(line) if _TWICE.search(line) else line for line in lines)
-
-
-def _declared_codecs(body: bytes, declared: str | None) -> list[str]:
-    """Return the codecs declared in the header and the document. Latin-1, a common server default, comes last."""
-    codec_names = (codec_of(label) for label in (declared, find_declaration(body[:_HEAD])) if label)
-    codecs_declared = dict.fromkeys(codec for codec in codec_names if codec and not codec.startswith("utf-16"))
-    return sorted(codecs_declared, key=_FALLBACK.__eq__)
 
 
 def _is_utf8(body: bytes, count: int, declared: list[str]) -> bool:
@@ -174,12 +168,11 @@ def _forms_words(body: bytes, codec: str) -> bool:
     """Return whether characters that `codec` decodes unlike Windows-1252 are mostly letters within words."""
     text, plain = body.decode(codec, "replace"), body.decode(_FALLBACK, "replace")
     places = [match.start() for match in _NOT_ASCII.finditer(text) if text[match.start()] != plain[match.start()]]
-    return 2 * sum(map(partial(_is_in_word, text), places)) > len(places)
-
-
-def _is_in_word(text: str, place: int) -> bool:
-    before, letter, after = text[place - 1 : place], text[place], text[place + 1 : place + 2]
-    return letter.isalpha() and (before.isalpha() or after.isalpha())
+    in_words = (
+        text[place].isalpha() and (text[place - 1 : place].isalpha() or text[place + 1 : place + 2].isalpha())
+        for place in places
+    )
+    return 2 * sum(in_words) > len(places)
 
 
 def _find_country(url: str) -> bytes | None:

@@ -119,9 +119,10 @@ def extract_html(
     tree = parse(source)
     structured_data, huge = read_structured_data(tree), is_huge(tree)
     visible = tree if huge else copy.deepcopy(tree)
-    has_scripts, plays, fallback = tree.find(".//script") is not None, has_player(tree), _noscript_text(tree)
-    make_reader_view(visible, source)
+    has_scripts, plays = tree.find(".//script") is not None, has_player(tree)
     # <noscript> text is not content, but if there is nothing else, the quality gate judges the page by it.
+    fallback = clean_text("\n\n".join(" ".join(node.text_content().split()) for node in tree.iter("noscript")))
+    make_reader_view(visible, source)
     text = clean_text(extract_main_text(body_of(visible), structured_data, is_huge=huge, forest=forest)) or fallback
     _check_not_empty(text, url, "player_only" if plays else "scripts_only" if has_scripts else "nothing_to_read")
     return _add_metadata(tree, None if huge else visible, structured_data, text, url)
@@ -167,25 +168,15 @@ def extract_plain(source: str, url: str) -> ExtractedDocument:
     Raises IngestError("empty").
     """
     text = clean_text(source)
-    return _build_extracted(_find_title_line(text), text, url)
+    first, _, rest = text.strip().partition("\n")
+    title = clean_line(first)
+    is_title = rest.startswith("\n") and len(title) <= _MAX_TITLE and not title.endswith(_SENTENCE_ENDS)
+    return _build_extracted(title if is_title and _WORD_CHARACTER.search(title) else "", text, url)
 
 
 def _build_extracted(title: str, text: str, url: str) -> ExtractedDocument:
     _check_not_empty(text, url)
     return ExtractedDocument(title or title_from_url(url), detect_language(text), site_from_url(url), "", text)
-
-
-def _find_title_line(text: str) -> str:
-    """Return the first line if it is short, not a sentence, and followed by a blank line; else ""."""
-    first, _, rest = text.strip().partition("\n")
-    title = clean_line(first)
-    is_title = rest.startswith("\n") and len(title) <= _MAX_TITLE and not title.endswith(_SENTENCE_ENDS)
-    return title if is_title and _WORD_CHARACTER.search(title) else ""
-
-
-def _noscript_text(tree: Any) -> str:
-    """Return the text that the page shows if scripts are disabled."""
-    return clean_text("\n\n".join(" ".join(node.text_content().split()) for node in tree.iter("noscript")))
 
 
 def _check_not_empty(text: str, url: str, cause: str = "nothing_to_read") -> None:

@@ -35,15 +35,26 @@ def links_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
     Excluded are rel=nofollow links, all links if the robots meta says nofollow, links to the page itself, non-HTTP
     links, and unsupported file types. Feeds are the targets of `<link rel=alternate>`.
     """
-    tree = parse(decode(body, header.get("charset"), header["url"]))
-    return {"links": _find_links(tree, header["url"]), "feeds": _find_feeds(tree, header["url"])}
+    url = header["url"]
+    tree = parse(decode(body, header.get("charset"), url))
+    first_base = next((node.get("href") for node in tree.iter("base") if node.get("href")), "")
+    base = web_address(url, first_base.strip()) or url
+    feeds = (
+        _resolve(base, link.get("href"))
+        for link in tree.iter("link")
+        if link.get("href")
+        and "alternate" in _split_tokens(link.get("rel"))
+        and (link.get("type") or "").partition(";")[0].strip().lower() in _FEED_TYPES
+    )
+    metas = (meta for meta in tree.iter("meta") if (meta.get("name") or "").strip().lower() in ("robots", "pagelight"))
+    words = {word for meta in metas for word in _split_tokens((meta.get("content") or "").replace(",", " "))}
+    is_nofollow = words & {"nofollow", "none"}
+    links = [] if is_nofollow else _find_links(tree, base, page_address(url))
+    return {"links": links, "feeds": list(dict.fromkeys(filter(None, feeds)))}
 
 
-def _find_links(tree: Any, url: str) -> list[str]:
-    if _is_nofollow(tree):
-        return []
-    base = _find_base(tree, url)
-    own = page_address(url)
+def _find_links(tree: Any, base: str, own: str) -> list[str]:
+    """Return the pages that a page links to, except its `own` address."""
     addresses: dict[str, None] = {}
     for link in tree.iter("a", "area"):
         href = link.get("href")
@@ -55,29 +66,6 @@ def _find_links(tree: Any, url: str) -> list[str]:
             if len(addresses) >= MAX_LINKS:
                 break
     return list(addresses)
-
-
-def _find_feeds(tree: Any, url: str) -> list[str]:
-    base = _find_base(tree, url)
-    links = (link for link in tree.iter("link") if _is_feed(link))
-    return list(dict.fromkeys(address for link in links if (address := _resolve(base, link.get("href")))))
-
-
-def _is_feed(link: Any) -> bool:
-    kind = (link.get("type") or "").partition(";")[0].strip().lower()
-    return "alternate" in _split_tokens(link.get("rel")) and kind in _FEED_TYPES and bool(link.get("href"))
-
-
-def _is_nofollow(tree: Any) -> bool:
-    metas = (meta for meta in tree.iter("meta") if (meta.get("name") or "").strip().lower() in ("robots", "pagelight"))
-    words = {word for meta in metas for word in _split_tokens((meta.get("content") or "").replace(",", " "))}
-    return bool(words & {"nofollow", "none"})
-
-
-def _find_base(tree: Any, url: str) -> str:
-    """Return the base URL for relative links: the first `<base href>` if it is a web address, else `url`."""
-    first = next((base.get("href") for base in tree.iter("base") if base.get("href")), "")
-    return web_address(url, first.strip()) or url
 
 
 def _resolve(base: str, href: str) -> str:
@@ -94,7 +82,10 @@ def _split_tokens(value: str | None) -> set[str]:
 
 
 def parse_feed(body: bytes, url: str) -> list[tuple[str, str]]:
-    """Return the (page, modified) pairs of a feed fetched from `url`, one for each page; [] if it is not a feed."""
+    """Return the (page, modified) pairs of a feed fetched from `url`, one for each page; [] if it is not a feed.
+
+    `modified` is when the entry was updated, or else published, in UTC (ISO 8601), or "".
+    """
     import feedparser
 
     feed = feedparser.parse(
@@ -104,27 +95,20 @@ def parse_feed(body: bytes, url: str) -> list[tuple[str, str]]:
         return []
     pages: dict[str, str] = {}
     for entry in feed.entries[:MAX_ENTRIES]:
-        if address := _find_page(entry):
-            pages.setdefault(address, _find_time(entry))
+        link = str(entry.get("link") or "").strip()
+        is_page = link.startswith(("http://", "https://")) and is_page_name(link)
+        if not is_page or not (address := page_address(link)):
+            continue
+        times = (entry.get(name) for name in ("updated_parsed", "published_parsed") if name in entry)
+        moment = next(filter(None, times), None)
+        modified = time.strftime("%Y-%m-%dT%H:%M:%SZ", moment) if isinstance(moment, time.struct_time) else ""
+        pages.setdefault(address, modified)
     return list(pages.items())
 
 
 def feed_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
     """Return {"pages": [[url, modified], …]} of a feed; argument: url (after redirects)."""
     return {"pages": [list(page) for page in parse_feed(body, header["url"])]}
-
-
-def _find_page(entry: Any) -> str:
-    """Return the URL of an entry's page, or "" if it is missing or unsupported."""
-    link = str(entry.get("link") or "").strip()
-    return page_address(link) if link.startswith(("http://", "https://")) and is_page_name(link) else ""
-
-
-def _find_time(entry: Any) -> str:
-    """Return when an entry was updated, or else published, in UTC (ISO 8601), or ""."""
-    times = (entry.get(name) for name in ("updated_parsed", "published_parsed") if name in entry)
-    moment = next((moment for moment in times if moment), None)
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", moment) if isinstance(moment, time.struct_time) else ""
 
 
 _MARKUP = lazy_regex(
@@ -149,7 +133,9 @@ def parse_sitemap(body: bytes, url: str) -> tuple[list[str], list[tuple[str, str
     data = _decompress(body)
     text = decode(data, url=url)
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
-        return [], _parse_list(text, url)
+        lines = text.splitlines()[:MAX_URLS]
+        found = ((web_address(url, line.strip()), "") for line in lines if "://" in line[:12])
+        return [], [(address, modified) for address, modified in found if address]
     if root_name(text) in ("rss", "feed", "rdf"):
         return [], parse_feed(data, url)
     addresses: dict[str, list[tuple[str, str]]] = {"url": [], "sitemap": []}
@@ -175,11 +161,6 @@ def _decompress(body: bytes) -> bytes:
     return b""
 
 
-def _parse_list(text: str, url: str) -> list[tuple[str, str]]:
-    lines = text.splitlines()[:MAX_URLS]
-    return [(address, "") for line in lines if (address := web_address(url, line.strip())) and "://" in line[:12]]
-
-
 def root_name(text: str) -> str:
     """Return the name of a document's first element, without prefix and in lower case."""
     return next((match["name"].lower() for match in _MARKUP.finditer(text) if match["name"]), "")
@@ -193,7 +174,8 @@ def iter_entries(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     place = 0
     for match in _MARKUP.finditer(text):
         if len(open_names) == 1:
-            content += _unescape(text[place : match.start()]) + (match["cdata"] or "")
+            content += _ENTITY.sub(lambda entity: html.unescape(entity[0].lower()), text[place : match.start()])
+            content += match["cdata"] or ""
         place, name = match.end(), (match["name"] or "").lower()
         if name in _ENTRIES and not (kind and open_names):
             if kind:
@@ -208,7 +190,3 @@ def iter_entries(text: str) -> Iterator[tuple[str, dict[str, str]]]:
             content = ""
     if kind:
         yield kind, texts
-
-
-def _unescape(text: str) -> str:
-    return _ENTITY.sub(lambda match: html.unescape(match[0].lower()), text)

@@ -7,7 +7,7 @@ image at a time: a full page takes seconds, and three times the memory of other 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import lru_cache
 from statistics import median
@@ -59,8 +59,13 @@ def recognize_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
 
     Raises IngestError("picture_broken") if the image cannot be decoded.
     """
+    import cv2
+
     image = _render(body, header["page"]) if header["content_type"] == PDF else decode_image(body, header["url"])
-    return {"lines": _to_points(_recognize_lines(_make_upright(_shrink(image))))}
+    scale = math.sqrt(_MAX_PIXELS / (image.shape[0] * image.shape[1]))
+    if scale < 1:  # too large for the time limit
+        image = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    return {"lines": list(_recognize_lines(_make_upright(image)))}
 
 
 def _render(body: bytes, number: int) -> Any:
@@ -96,42 +101,26 @@ def decode_image(body: bytes, url: str) -> Any:
     return image
 
 
-def _shrink(image: Any) -> Any:
-    """Downscale an image that is too large for the time limit."""
-    import cv2
-
-    scale = math.sqrt(_MAX_PIXELS / (image.shape[0] * image.shape[1]))
-    return image if scale >= 1 else cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
-
-
 def _make_upright(image: Any) -> Any:
     """Rotate an image so that its text is horizontal and upright."""
+    import cv2
     import numpy as np
 
     boxes = _find_boxes(image)
-    if sum(map(_is_tall, boxes)) > 0.6 * len(boxes):
+    tall = [box for box in boxes if math.dist(box[0], box[3]) > _TALL_RATIO * math.dist(box[0], box[1])]
+    if len(tall) > 0.6 * len(boxes):
         image = np.rot90(image).copy()
         boxes = _find_boxes(image)
-    if abs(angle := _measure_slant(boxes)) > _MAX_SLANT:
-        image = _rotate(image, angle)
+    wide = [box for box in boxes if math.dist(box[0], box[1]) > 5 * math.dist(box[0], box[3])]
+    angles = [math.degrees(math.atan2(box[1][1] - box[0][1], box[1][0] - box[0][0])) for box in wide]
+    if angles and abs(median(angles)) > _MAX_SLANT:
+        height, width = image.shape[:2]
+        matrix = cv2.getRotationMatrix2D((width / 2, height / 2), median(angles), 1.0)
+        image = cv2.warpAffine(image, matrix, (width, height), borderMode=cv2.BORDER_REPLICATE)
         boxes = _find_boxes(image)
     widest = sorted(boxes, key=lambda box: math.dist(box[0], box[1]), reverse=True)[:_SAMPLE_LINES]
-    flags = [_is_upside_down(image[top:bottom, left:right]) for left, top, right, bottom in map(_get_bounds, widest)]
+    flags = [_is_upside_down(image, box) for box in widest]
     return np.rot90(image, 2).copy() if 2 * sum(flags) > max(1, len(flags)) else image
-
-
-def _measure_slant(boxes: Sequence[Any]) -> float:
-    """Return the median angle, in degrees, of lines long enough to measure."""
-    wide = [box for box in boxes if math.dist(box[0], box[1]) > 5 * math.dist(box[0], box[3])]
-    return median(math.degrees(math.atan2(b[1][1] - b[0][1], b[1][0] - b[0][0])) for b in wide) if wide else 0.0
-
-
-def _rotate(image: Any, degrees: float) -> Any:
-    import cv2
-
-    height, width = image.shape[:2]
-    matrix = cv2.getRotationMatrix2D((width / 2, height / 2), degrees, 1.0)
-    return cv2.warpAffine(image, matrix, (width, height), borderMode=cv2.BORDER_REPLICATE)
 
 
 def _find_boxes(image: Any) -> list[Any]:
@@ -144,18 +133,11 @@ def _find_boxes(image: Any) -> list[Any]:
     return [] if boxes is None else [box / scale for box in boxes]
 
 
-def _get_bounds(box: Any) -> tuple[int, int, int, int]:
-    """Return left, top, right and bottom of a line's first letters: the engine scales every crop to one size."""
+def _is_upside_down(image: Any, box: Any) -> bool:
+    """Return whether a line is upside down, by its first letters: the engine scales every crop to one size."""
     left, top = (max(0, int(side)) for side in box.min(axis=0))
     right, bottom = (int(side) + 1 for side in box.max(axis=0))
-    return left, top, min(right, left + _SAMPLE_LENGTH * (bottom - top)), bottom
-
-
-def _is_tall(box: Any) -> bool:
-    return bool(math.dist(box[0], box[3]) > _TALL_RATIO * math.dist(box[0], box[1]))
-
-
-def _is_upside_down(crop: Any) -> bool:
+    crop = image[top:bottom, left : min(right, left + _SAMPLE_LENGTH * (bottom - top))]
     result = load_engine()(crop, use_det=False, use_cls=True, use_rec=False).cls_res
     return bool(result) and result[0][0] == "180"
 
@@ -173,17 +155,22 @@ def _split_bands(image: Any) -> Iterator[tuple[int, int, float, float]]:
             return
 
 
-def _recognize_lines(image: Any) -> Iterator[tuple[Any, float, list[list[Any]]]]:
-    """Yield the box, the confidence and the words of each line."""
+def _recognize_lines(image: Any) -> Iterator[ScannedLine]:
+    """Yield the lines of an upright image."""
     import numpy as np
 
+    unit = 72 / _DPI
     for top, bottom, first, last in _split_bands(image):
         result = load_engine()(image[top:bottom], use_det=True, use_cls=True, use_rec=True, return_word_box=True)
         if result.txts is None:
             continue
         for box, text, score, words in zip(result.boxes, result.txts, result.scores, result.word_results, strict=True):
             if first <= top + box[:, 1].mean() < last:
-                yield np.add(box, (0, top)), float(score), _split_words(text, box, words)
+                corners = np.add(box, (0, top))
+                size = _LETTER_RATIO * math.dist(corners[0], corners[3])
+                baseline = float(corners[3][1] + corners[2][1]) / 2 - 0.2 * size
+                spans = [[word, unit * x, unit * end] for word, x, end in _split_words(text, box, words)]
+                yield [round(float(score), 3), -unit * baseline, unit * size, spans]
 
 
 def _split_words(text: str, box: Any, pieces: Sequence[Any]) -> list[list[Any]]:
@@ -208,15 +195,3 @@ def _split_words(text: str, box: Any, pieces: Sequence[Any]) -> list[list[Any]]:
         words.append(part)
         at += len(token)
     return words
-
-
-def _to_points(lines: Iterable[tuple[Any, float, list[list[Any]]]]) -> list[ScannedLine]:
-    """Convert lines in pixels to `ScannedLine`, whose y axis points upwards."""
-    unit = 72 / _DPI
-    result = []
-    for box, score, words in lines:
-        size = _LETTER_RATIO * math.dist(box[0], box[3])
-        baseline = float(box[3][1] + box[2][1]) / 2 - 0.2 * size
-        spans = [[text, unit * x, unit * end] for text, x, end in words]
-        result.append([round(score, 3), -unit * baseline, unit * size, spans])
-    return result

@@ -150,25 +150,22 @@ class Parser:
         first = self._extract(body, {**header, "recognized": {}})
         if not first.unreadable_pages:
             return first
-        recognized = {
-            page: self._recognize(body, content_type, url, page) for page in first.unreadable_pages[:MAX_SCANS]
-        }
+        recognized: dict[int, list[Any]] = {}
+        for page in first.unreadable_pages[:MAX_SCANS]:
+            try:
+                lines = self.run("recognize", body, content_type=content_type, url=url, page=page)["lines"]
+            except IngestError as error:
+                if error.code != "unreadable" or content_type == PICTURE:
+                    raise
+                logger.warning("ocr: page %d: %s", page, error)  # after a crash or timeout, it stays unread
+                lines = []
+            recognized[page] = lines
         return self._extract(body, {**header, "recognized": recognized})
 
     def _extract(self, body: bytes, header: dict[str, Any]) -> ExtractedDocument:
         made = self.run("extract", body, **header)
         fields: dict[str, Any] = {name: tuple(part) if isinstance(part, list) else part for name, part in made.items()}
         return ExtractedDocument(**fields)
-
-    def _recognize(self, body: bytes, content_type: str, url: str, page: int) -> list[Any]:
-        """Return the lines recognised on a page; [] after a crash or timeout, which is an error only for a picture."""
-        try:
-            return list(self.run("recognize", body, content_type=content_type, url=url, page=page)["lines"])
-        except IngestError as error:
-            if error.code != "unreadable" or content_type == PICTURE:
-                raise
-            logger.warning("ocr: page %d: %s", page, error)
-            return []
 
     def run(self, task: str, body: bytes, **header: Any) -> dict[str, Any]:
         """Run a `task` of `rag.reading.parser_child` on `body` in the child; input and output are JSON.
@@ -236,7 +233,13 @@ class _Worker:
                     self._discard()
                     raise _ChildEndedError
             except _ChildEndedError as error:
-                raise IngestError("unreadable", url=printable(url), **self._describe(error)) from error
+                if error.starting:
+                    cause = because("reader_missing")
+                elif error.timed_out:
+                    cause = because("parse_timeout", seconds=round(self._seconds))
+                else:
+                    cause = because("parse_failed")
+                raise IngestError("unreadable", url=printable(url), **cause) from error
         return answer
 
     def _ask(self, request: dict[str, Any], body: bytes, closings: int) -> dict[str, Any]:
@@ -265,11 +268,6 @@ class _Worker:
             self.child.end()
         self.child = None
 
-    def _describe(self, error: _ChildEndedError) -> dict[str, Any]:
-        if error.starting:
-            return because("reader_missing")
-        return because("parse_timeout", seconds=round(self._seconds)) if error.timed_out else because("parse_failed")
-
 
 class _ChildEndedError(Exception):
     """The child ended without an answer."""
@@ -285,6 +283,9 @@ class _Child:
 
     def __init__(self, memory: int, seconds: float, work: str) -> None:
         self.pages = 0
+        inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
+        # One malloc arena: more would use up the limited address space.
+        own = {"PYTHONPATH": str(_ROOT), "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-m", "rag.reading.parser_child", str(memory), str(seconds + 5), work]
         self.process = subprocess.Popen(
             command,
@@ -292,7 +293,7 @@ class _Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=_ROOT,
-            env=_build_environment(),
+            env={**inherited, **own, "MALLOC_ARENA_MAX": "1"},
             start_new_session=True,  # Ctrl-C in the terminal reaches only the parent, which then closes the pipe
         )
         assert self.process.stdin and self.process.stdout and self.process.stderr
@@ -339,13 +340,6 @@ class _Child:
         if frame is None:
             raise _ChildEndedError(timed_out=expired.is_set())
         return frame[0]
-
-
-def _build_environment() -> dict[str, str]:
-    inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
-    # One malloc arena: more would use up the limited address space.
-    own = {"PYTHONPATH": str(_ROOT), "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
-    return {**inherited, **own, "MALLOC_ARENA_MAX": "1"}
 
 
 def _log_lines(stream: IO[bytes]) -> None:

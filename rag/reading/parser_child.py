@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import IO, Any
+from typing import Any
 
 from rag.errors import IngestError
 from rag.reading.documents import read_document
@@ -29,11 +29,16 @@ Task = Callable[[bytes, dict[str, Any]], dict[str, Any]]
 def main() -> None:
     """Serve requests until stdin closes. Arguments: address space in bytes, wall time in seconds, pages or scans."""
     memory, seconds = int(sys.argv[1]), float(sys.argv[2])
-    requests, answers = _take_over_pipes()
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever libraries print goes to stderr
     (load_engine if sys.argv[3] == "scans" else _load)()
-    _limit_memory(memory)
+    if sys.platform.startswith("linux"):  # other systems refuse or ignore the limit
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     write_frame(answers, {"ready": True})
-    while frame := read_frame(requests):
+    while frame := read_frame(sys.stdin.buffer):
         _limit_time(seconds)
         answer = _run_task(*frame)
         del frame
@@ -50,13 +55,6 @@ def _run_task(header: dict[str, Any], body: bytes) -> dict[str, Any]:
         return {"exhausted": True}
 
 
-def _take_over_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Return the streams for frames, and redirect everything that libraries print to stderr."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    return sys.stdin.buffer, answers
-
-
 def _load() -> None:
     """Import what the first page needs before the memory and time limits apply."""
     import bs4  # noqa: F401
@@ -65,15 +63,6 @@ def _load() -> None:
 
     load_forest()
     trafilatura.extract("<html><body><article><p>one</p></article></body></html>", output_format="markdown")
-
-
-def _limit_memory(size: int) -> None:
-    if not sys.platform.startswith("linux"):
-        return  # other systems refuse or ignore the limit
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_AS, (size, size))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _limit_time(seconds: float) -> None:

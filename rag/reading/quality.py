@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -104,7 +103,10 @@ def _has_odd_vowels(words: Sequence[str]) -> bool:
         return False
     # Short words are often abbreviations, and capitals often codes.
     full_words = [word for word in words if len(word) > 2 and not word.isupper()] or words
-    letters = [letter for letter in _strip_accents("".join(full_words)) if _find_script(letter) == main]
+    # Decomposed, so that accents, which belong to no script, are dropped.
+    letters = [
+        letter for letter in unicodedata.normalize("NFD", "".join(full_words).lower()) if _find_script(letter) == main
+    ]
     lowest, highest = _VOWEL_SHARE
     share = sum(letter in _VOWELS[main] for letter in letters) / max(1, len(letters))
     return len(letters) >= _MIN_LETTERS and not lowest <= share <= highest
@@ -126,11 +128,6 @@ def _count_common(characters: str, encoding: str, first: int, last: int) -> int:
     return sum(len(code) == 2 and first <= code[0] <= last for code in codes)
 
 
-def _strip_accents(text: str) -> str:
-    """Return `text` in lower case without accents."""
-    return "".join(letter for letter in unicodedata.normalize("NFD", text.lower()) if not unicodedata.combining(letter))
-
-
 @lru_cache(maxsize=4096)
 def _find_script(letter: str) -> str:
     """Return a letter's script, with "CJK" for all East Asian ones; "" for marks and symbols."""
@@ -139,6 +136,7 @@ def _find_script(letter: str) -> str:
     return "CJK" if script in _EAST_ASIAN else script if " LETTER " in f"{name} " else ""
 
 
+_MARKS = "//script/@src|//iframe/@src|//form/@action|//div/@id|//div/@class|//section/@id|//section/@class"
 _APP_ROOTS = "//div[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @id='application' or @id='main-app']"
 _REFRESHES = "//meta[translate(@http-equiv,'REFSH','refsh')='refresh']"
 _CAPTCHAS = lazy_regex(
@@ -187,14 +185,6 @@ _SENTENCE = lazy_regex(r"[^\n.!?。！？；]+(?:[.!?。！？；]+|\n|$)")
 _MARK = lazy_regex(r"^[\s#>*|•+-]+|\s*\|\s*$")
 
 
-@dataclass(frozen=True, slots=True)
-class _InterstitialMatch:
-    """The share of a text that matches an interstitial (0 to 1), and its first sentence with a strong phrase, or ""."""
-
-    share: float
-    sentence: str
-
-
 def find_signals(tree: Any, text: str) -> tuple[str, ...]:
     """Return the signals of an lxml tree for `check_quality`; `text` is its extracted text.
 
@@ -202,7 +192,7 @@ def find_signals(tree: Any, text: str) -> tuple[str, ...]:
     "consent", "refresh" (a redirect), "player" (of video or audio), and "page_chrome" (little text among scripts, links
     or images). The tree must still have its scripts.
     """
-    marks = _read_marks(tree)
+    marks = " ".join(tree.xpath(_MARKS))[:200_000]
     evidence = {
         "html": True,
         "scripts": tree.find(".//script") is not None,
@@ -249,23 +239,25 @@ def has_player(tree: Any) -> bool:
 
 def _find_interstitial_text(interstitial: Interstitial, extracted: ExtractedDocument, size: float, status: int) -> str:
     """Return the text that identifies a page as `interstitial`, or ""."""
-    has_title = _has_interstitial_title(interstitial, extracted.title) or (
+    titles = TITLES.get(interstitial.code)
+    has_title = bool(titles and titles.fullmatch(extracted.title.strip())) or (
         interstitial.code == "gate_not_found" and status in (404, 410)
     )
     if size > (_MAX_TITLED_INTERSTITIAL if has_title else interstitial.max_length):
         return ""
-    match = match_interstitial(interstitial, f"{extracted.title}\n{extracted.text}" if has_title else extracted.text)
-    if has_title and (size <= _BRIEF_PAGE or (match.sentence and match.share >= interstitial.share / 2)):
-        return match.sentence or extracted.title
+    text = f"{extracted.title}\n{extracted.text}" if has_title else extracted.text
+    share, sentence = match_interstitial(interstitial, text)
+    if has_title and (size <= _BRIEF_PAGE or (sentence and share >= interstitial.share / 2)):
+        return sentence or extracted.title
     has_signal = bool(interstitial.signals.intersection(extracted.signals))
-    if has_signal and size <= _BRIEF_PAGE and match.share >= interstitial.share:
-        return match.sentence or extracted.title or extracted.text
+    if has_signal and size <= _BRIEF_PAGE and share >= interstitial.share:
+        return sentence or extracted.title or extracted.text
     needed = interstitial.share / 2 if has_signal else interstitial.share
-    return match.sentence if match.sentence and size <= interstitial.max_length and match.share >= needed else ""
+    return sentence if sentence and size <= interstitial.max_length and share >= needed else ""
 
 
-def match_interstitial(interstitial: Interstitial, text: str) -> _InterstitialMatch:
-    """Measure how much of a text matches the phrases of an interstitial."""
+def match_interstitial(interstitial: Interstitial, text: str) -> tuple[float, str]:
+    """Return the share of a text that matches an interstitial (0 to 1), and its first sentence with a strong phrase."""
     total = matched = 0.0
     strongest = ""
     for match in _SENTENCE.finditer(text):
@@ -280,13 +272,7 @@ def match_interstitial(interstitial: Interstitial, text: str) -> _InterstitialMa
             matched += size
         if is_strong and not strongest:
             strongest = sentence
-    return _InterstitialMatch(matched / total if total else 0.0, strongest)
-
-
-def _has_interstitial_title(interstitial: Interstitial, title: str) -> bool:
-    """Return whether a page's title is typical of an interstitial."""
-    pattern = TITLES.get(interstitial.code)
-    return bool(pattern and pattern.fullmatch(title.strip()))
+    return (matched / total if total else 0.0), strongest
 
 
 def _check_letters(text: str, can_read: Callable[[str], bool]) -> Notice | None:
@@ -307,14 +293,6 @@ def _find_footer(text: str) -> str:
     footer_lines = [line for line in lines if weigh(line) <= _MAX_FOOTER_LINE and _FOOTER_LINE.search(line)]
     is_footer = sum(map(weigh, footer_lines)) >= _FOOTER_SHARE * sum(map(weigh, lines))
     return footer_lines[0] if is_footer and len(set(footer_lines)) > 1 else ""
-
-
-def _read_marks(tree: Any) -> str:
-    """Return the URLs of scripts, frames and forms, and the ids and classes of sections, as one string."""
-    values = tree.xpath(
-        "//script/@src|//iframe/@src|//form/@action|//div/@id|//div/@class|//section/@id|//section/@class"
-    )
-    return " ".join(values)[:200_000]
 
 
 def _has_page_chrome(tree: Any) -> bool:

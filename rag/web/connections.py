@@ -23,6 +23,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -136,7 +137,15 @@ class GuardedBackend(httpcore.NetworkBackend):
             raise httpcore.ConnectError("not the checked host")
         addresses = [host] if is_literal(host) else self._look_up(host, port)
         check_addresses(url, addresses)
-        return BudgetStream(self._connect_first(addresses, port), self)
+        failure: Exception | None = None
+        for address in addresses:
+            try:
+                stream = self._connect(address, port, min(_CONNECT_SECONDS, self.budget.remaining()))
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = failure or error
+            else:
+                return BudgetStream(stream, self)
+        raise failure or httpcore.ConnectError("no address")
 
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
@@ -164,15 +173,6 @@ class GuardedBackend(httpcore.NetworkBackend):
             raise NameNotFoundError(host)
         return addresses
 
-    def _connect_first(self, addresses: Sequence[str], port: int) -> httpcore.NetworkStream:
-        failure: Exception | None = None
-        for address in addresses:
-            try:
-                return self._connect(address, port, min(_CONNECT_SECONDS, self.budget.remaining()))
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                failure = failure or error
-        raise failure or httpcore.ConnectError("no address")
-
 
 class BudgetStream(httpcore.NetworkStream):
     """A connection whose operations all end by the deadline of its backend's budget."""
@@ -183,7 +183,12 @@ class BudgetStream(httpcore.NetworkStream):
         self._head: bytearray | None = bytearray()  # the headers of a response until they are complete
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        _disable_delayed_ack(self._stream)
+        # Linux delays ACKs by 40 ms on an idle connection. With Nagle's algorithm, a server that sends headers and body
+        # in two pieces waits as long before it sends the second.
+        connection = self._stream.get_extra_info("socket")
+        if connection is not None and hasattr(socket, "TCP_QUICKACK"):
+            with suppress(OSError):
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         data = self._stream.read(max_bytes, self._backend.budget.remaining())
         self._backend.budget.receive(len(data))
         self._check_head(data)
@@ -215,18 +220,6 @@ class BudgetStream(httpcore.NetworkStream):
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
-
-
-def _disable_delayed_ack(stream: httpcore.NetworkStream) -> None:
-    """Turn off delayed ACKs for the next read.
-
-    Linux delays ACKs by 40 ms on an idle connection. With Nagle's algorithm, a server that sends headers and body in
-    two pieces waits as long before it sends the second.
-    """
-    connection = stream.get_extra_info("socket")
-    if connection is not None and hasattr(socket, "TCP_QUICKACK"):
-        with suppress(OSError):
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
 
 def tls_context() -> ssl.SSLContext:
@@ -268,7 +261,9 @@ def decode_body(body: bytes, encoding: str, limit: int) -> bytes:
     UnknownEncodingError or CorruptError.
     """
     declared = [name for name in map(str.strip, encoding.lower().split(",")) if name in _CODINGS]
-    if not declared or _is_uncompressed(body, declared[-1]):
+    # The bytes may show that the declared coding was not applied.
+    is_other_format = bool(declared) and declared[-1] in _GZIP and not body.startswith(_GZIP_MAGIC)
+    if not declared or is_other_format or not _BINARY.search(body, 0, _SNIFFED):
         if len(body) > limit:
             raise TooLargeError
         return body
@@ -287,12 +282,6 @@ def decode_body(body: bytes, encoding: str, limit: int) -> bytes:
         except zlib.error as error:
             failure = error
     raise CorruptError from failure
-
-
-def _is_uncompressed(body: bytes, coding: str) -> bool:
-    """Return whether the bytes show that the declared coding was not applied."""
-    is_other_format = coding in _GZIP and not body.startswith(_GZIP_MAGIC)
-    return is_other_format or not _BINARY.search(body, 0, _SNIFFED)
 
 
 def _inflate(data: bytes, window: int, limit: int) -> bytes:
@@ -471,7 +460,11 @@ class Connections:
 
         An idle connection that the server has closed is replaced by a new one.
         """
-        entry, response = self._send(url, _request(url, headers), budget)
+        target = httpcore.URL(
+            scheme=url.scheme.encode(), host=url.host.encode(), port=url.port, target=url.target.encode("ascii")
+        )
+        request = httpcore.Request("GET", target, headers=[(b"Host", url.authority.encode("ascii")), *headers])
+        entry, response = self._send(url, request, budget)
         try:
             yield response
         finally:
@@ -494,21 +487,17 @@ class Connections:
                 return idle, idle.connection.handle_request(request)
             except (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError):
                 idle.connection.close()
-        opened = self._open(url, budget)
-        try:
-            return opened, opened.connection.handle_request(request)
-        except BaseException:
-            opened.connection.close()
-            raise
-
-    def _open(self, url: CheckedUrl, budget: Budget) -> _Entry:
         backend = self._open_backend(url, budget)
         origin = httpcore.Origin(url.scheme.encode(), url.host.encode(), url.port)
         context = self._tls() if url.scheme == "https" else None
         connection = httpcore.HTTPConnection(
             origin, ssl_context=context, keepalive_expiry=IDLE_SECONDS, network_backend=backend
         )
-        return _Entry(_origin(url), connection, backend)
+        try:
+            return _Entry(_origin(url), connection, backend), connection.handle_request(request)
+        except BaseException:
+            connection.close()
+            raise
 
     def _take_idle(self, url: CheckedUrl) -> _Entry | None:
         """Return the most recently used idle connection to the origin of `url`, if one is alive."""
@@ -533,28 +522,21 @@ class Connections:
             surplus.connection.close()
 
 
+@dataclass(eq=False, slots=True)
 class _Entry:
     """An open connection with its origin and backend."""
 
-    def __init__(self, origin: Origin, connection: httpcore.HTTPConnection, backend: GuardedBackend) -> None:
-        self.origin = origin
-        self.connection = connection
-        self.backend = backend
-        self._opened = time.monotonic()
+    origin: Origin
+    connection: httpcore.HTTPConnection
+    backend: GuardedBackend
+    opened: float = field(default_factory=time.monotonic)
 
     def is_dead(self) -> bool:
         return (
-            time.monotonic() - self._opened > MAX_AGE
+            time.monotonic() - self.opened > MAX_AGE
             or self.connection.is_closed()
             or bool(self.connection.has_expired())
         )
-
-
-def _request(url: CheckedUrl, headers: list[tuple[bytes, bytes]]) -> httpcore.Request:
-    target = httpcore.URL(
-        scheme=url.scheme.encode(), host=url.host.encode(), port=url.port, target=url.target.encode("ascii")
-    )
-    return httpcore.Request("GET", target, headers=[(b"Host", url.authority.encode("ascii")), *headers])
 
 
 def _origin(url: CheckedUrl) -> Origin:
@@ -563,7 +545,9 @@ def _origin(url: CheckedUrl) -> Origin:
 
 def _drain(response: httpcore.Response, budget: Budget) -> None:
     """Drain a response with a short body, so that its connection can be reused."""
-    if not _has_short_body(response):
+    lengths = [value for name, value in response.headers if name.lower() == b"content-length"]
+    is_short = len(lengths) == 1 and lengths[0].isdigit() and int(lengths[0]) <= _MAX_DRAIN
+    if response.status != 304 and not is_short:
         return
     try:
         with budget.cap(_DRAIN_SECONDS):
@@ -573,10 +557,3 @@ def _drain(response: httpcore.Response, budget: Budget) -> None:
         return  # closing the response closes the connection
     except RuntimeError:
         return  # already read
-
-
-def _has_short_body(response: httpcore.Response) -> bool:
-    if response.status == 304:
-        return True
-    lengths = [value for name, value in response.headers if name.lower() == b"content-length"]
-    return len(lengths) == 1 and lengths[0].isdigit() and int(lengths[0]) <= _MAX_DRAIN

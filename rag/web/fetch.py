@@ -46,6 +46,8 @@ _MAX_HEADER_BYTES = 1 * MEGABYTE
 _REDIRECTS = frozenset([301, 302, 303, 307, 308])
 _PERMANENT = frozenset([301, 308])
 _BUSY = frozenset([429, 503])
+# By status: the code of the cause for an unsuccessful one.
+_CAUSES = {**dict.fromkeys((404, 410), "gone"), **dict.fromkeys((401, 403, 407, 451), "forbidden"), 429: "too_many"}
 _HEADERS = (
     (b"User-Agent", USER_AGENT.encode()),
     (b"Accept", b"text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,*/*;q=0.1"),
@@ -286,9 +288,12 @@ class _FetchState:
             try:
                 answer = self._request(self.path[-1])
             except FetchError as error:
-                if page is None or error.code != "content_type":
-                    raise
-                return page  # like browsers, which show it while they download the target
+                if page is not None and error.code == "content_type":
+                    return page  # like browsers, which show it while they download the target
+                target = self.path[-1].url.raw
+                if error.code == "blocked" and target != self.entered_url:
+                    raise _redirect_refusal(self.entered_url, target, error) from error
+                raise
             if isinstance(answer, FetchResult):
                 return answer
             page = answer.page
@@ -304,7 +309,7 @@ class _FetchState:
         ) as wait:
             self.budget.extend(wait)
             self.wait_seconds += wait
-            with self._name_redirect(url), self.connections.get(url, headers, self.budget) as response:
+            with self.connections.get(url, headers, self.budget) as response:
                 self.cookies.store(url, response.headers)
                 if response.status not in _REDIRECTS:
                     return self._receive(response, url)
@@ -362,19 +367,27 @@ class _FetchState:
         pause = retry_after(response.headers) if response.status in _BUSY else None
         if pause is not None:
             self.rate_limiter.pause((url.host, url.port), pause)
+        cause = _CAUSES.get(response.status, "server_fault" if response.status >= 500 else "other_status")
         raise FetchError(
             "http_error",
             url=printable(self.entered_url),
             status=response.status,
             **({} if pause is None else {"retry_after": pause}),
-            **because(_status_cause(response.status), status=response.status),
+            **because(cause, status=response.status),
         )
 
     def _read(self, response: httpcore.Response, limit: int) -> bytes:
         allowance = self.budget.reserve_body(limit)
         encoding = header(response.headers, b"content-encoding").decode("latin-1")
-        with _body_errors(self.entered_url, limit, encoding):
+        url = printable(self.entered_url)
+        try:
             body = connections.decode_body(b"".join(response.iter_stream()), encoding, allowance)
+        except (connections.TooLargeError, connections.WireLimitError):
+            _raise_too_large(self.entered_url, limit)
+        except connections.UnknownEncodingError:
+            raise FetchError("unreadable", url=url, **because("encoding", encoding=printable(encoding, 60))) from None
+        except connections.CorruptError as error:
+            raise FetchError("unreadable", url=url, **because("corrupt")) from error
         self.budget.count_body(len(body))
         return body
 
@@ -394,16 +407,6 @@ class _FetchState:
     def _raise_redirects(self, cause: str, **params: int) -> NoReturn:
         raise FetchError("redirects", url=printable(self.entered_url), **because(cause, **params))
 
-    @contextmanager
-    def _name_redirect(self, url: CheckedUrl) -> Iterator[None]:
-        """Make an error about a blocked redirect target name the entered URL and that target."""
-        try:
-            yield
-        except FetchError as error:
-            if error.code != "blocked" or url.raw == self.entered_url:
-                raise
-            raise _redirect_refusal(self.entered_url, url.raw, error) from error
-
 
 def _location(url: CheckedUrl) -> tuple[str, str, int, str]:
     return url.scheme, url.host, url.port, url.target
@@ -415,35 +418,9 @@ def _redirect_refusal(entered: str, target: str, error: FetchError) -> FetchErro
     return FetchError("blocked", url=printable(entered), **because("led_to", target=printable(target), reason=reason))
 
 
-def _status_cause(status: int) -> str:
-    """Return the code of the cause for an unsuccessful HTTP status."""
-    if status in (404, 410):
-        return "gone"
-    if status in (401, 403, 407, 451):
-        return "forbidden"
-    if status == 429:
-        return "too_many"
-    return "server_fault" if status >= 500 else "other_status"
-
-
 def _raise_too_large(url: str, limit: int) -> NoReturn:
     """Raise FetchError for a body of more than `limit` bytes."""
     raise FetchError("too_large", url=printable(url), limit=limit // MEGABYTE)
-
-
-@contextmanager
-def _body_errors(url: str, limit: int, encoding: str) -> Iterator[None]:
-    """Turn errors in a body of up to `limit` bytes with this Content-Encoding into FetchError."""
-    try:
-        yield
-    except (connections.TooLargeError, connections.WireLimitError):
-        _raise_too_large(url, limit)
-    except connections.UnknownEncodingError:
-        raise FetchError(
-            "unreadable", url=printable(url), **because("encoding", encoding=printable(encoding, 60))
-        ) from None
-    except connections.CorruptError as error:
-        raise FetchError("unreadable", url=printable(url), **because("corrupt")) from error
 
 
 @contextmanager

@@ -229,8 +229,12 @@ def check_is_text(body: bytes, name: str, charset: str | None = None) -> None:
 def _by_signature(body: bytes, essence: str, url: str) -> MediaType | None:
     if body[:1024].lstrip(b"\xef\xbb\xbf\x00 \t\r\n").startswith(b"%PDF-"):
         return PDF
-    if body.startswith(_ZIP) and (package_type := _package_type(body) or _package_by_name(url)):
-        return package_type
+    if body.startswith(_ZIP):
+        by_name = EXTENSION_TYPES.get(_extension(url))
+        if package_type := _package_type(body):
+            return package_type
+        if by_name in PACKAGE_TYPES.values():
+            return by_name  # it is damaged, which its reader reports
     if body.startswith(_OLD_OFFICE) and (compound_type := _compound_type(body, url)):
         return compound_type
     if body.startswith(b"{\\rtf"):
@@ -250,12 +254,6 @@ def _package_type(body: bytes) -> MediaType | None:
         return next((kind for kind in (EPUB, ODT, ODS, ODP) if declared.startswith(kind)), None)
     position, kind = max((body.rfind(part), kind) for part, kind in _PARTS.items())
     return kind if position >= 0 else None
-
-
-def _package_by_name(url: str) -> MediaType | None:
-    """Return the expected type of a damaged package, so that its reader reports the damage."""
-    kind = EXTENSION_TYPES.get(_extension(url))
-    return kind if kind in PACKAGE_TYPES.values() else None
 
 
 def _compound_type(body: bytes, url: str) -> MediaType | None:

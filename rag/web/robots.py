@@ -72,7 +72,9 @@ class Robots:
         checked = self._fetcher.check(url)
         site = self._site(checked)
         if site.rules is None:
-            raise _unreadable_error(site.failure, url, checked.host)
+            if site.failure and site.failure.code in _FORWARDED_CODES:
+                raise FetchError(site.failure.code, **site.failure.notice.params)
+            raise IngestError("robots_unreadable", url=printable(url), host=checked.host)
         spellings = {checked.target, normalise_escapes(checked.target)}
         if not all(site.rules.can_fetch(f"//{checked.authority}{target}", AGENT) for target in spellings):
             raise IngestError("robots_refused", url=printable(url), host=checked.host)
@@ -102,7 +104,9 @@ class Robots:
         try:
             body = self._fetcher.fetch(address, max_raw_bytes=_MAX_FETCHED).body
         except FetchError as error:
-            if not _means_no_rules(error):
+            status = int(error.notice.params["status"]) if error.code == "http_error" else 0
+            has_no_rules = error.code == "redirects" or (400 <= status < 500 and status != 429)
+            if not has_no_rules:  # they are unavailable for now
                 log.info("%s: %s", address, error)
                 return error
             body = b""
@@ -120,20 +124,6 @@ class _Site:
         self.rules: RobotsRules | None = None
         self.failure: FetchError | None = None
         self.until: float | None = None
-
-
-def _unreadable_error(failure: FetchError | None, url: str, host: str) -> IngestError:
-    if failure and failure.code in _FORWARDED_CODES:
-        return FetchError(failure.code, **failure.notice.params)
-    return IngestError("robots_unreadable", url=printable(url), host=host)
-
-
-def _means_no_rules(error: FetchError) -> bool:
-    """Return whether a failed fetch means that the site has no rules, not that they are unavailable for now."""
-    if error.code == "http_error":
-        status = int(error.notice.params["status"])
-        return 400 <= status < 500 and status != 429
-    return error.code == "redirects"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +170,9 @@ class RobotsRules:
 
     def can_fetch(self, url: str, agent: str) -> bool:
         """Return whether `agent` may fetch `url`, spelled as in the request. The longest matching rule decides."""
-        path = _path_of(url)
+        rest = url.partition("#")[0].partition("//")[2]
+        starts = (position for position in (rest.find("/"), rest.find("?")) if position >= 0)
+        path = rest[min(starts, default=len(rest)) :]
         rules = (rule for group in self._groups(agent) for rule in group.rules)
         return max(((rule.length, rule.allows) for rule in rules if rule.matches(path)), default=(0, True))[1]
 
@@ -234,15 +226,12 @@ def _rules(value: str, allows: bool) -> list[_Rule]:
     """
     folder, slash, page = value.rpartition("/")
     extra = f"{folder}/$" if allows and slash and page.startswith("index.htm") else value
-    spellings = {value, extra, *([] if allows else [normalise_escapes(value)])}
-    return [_rule(spelling, allows) for spelling in sorted(spellings)]
-
-
-def _rule(value: str, allows: bool) -> _Rule:
-    pattern = _ESCAPE.sub(lambda match: match[0].upper(), quote(value, safe="".join(map(chr, range(33, 127)))))
-    at_end = pattern.endswith("$")
-    parts = pattern.removesuffix("$").split("*") if pattern else [_NO_MATCH]
-    return _Rule(allows, tuple(parts), at_end, len(pattern))
+    rules = []
+    for spelling in sorted({value, extra, *([] if allows else [normalise_escapes(value)])}):
+        pattern = _ESCAPE.sub(lambda match: match[0].upper(), quote(spelling, safe="".join(map(chr, range(33, 127)))))
+        parts = pattern.removesuffix("$").split("*") if pattern else [_NO_MATCH]
+        rules.append(_Rule(allows, tuple(parts), pattern.endswith("$"), len(pattern)))
+    return rules
 
 
 def _delay(key: str, value: str) -> float:
@@ -253,10 +242,3 @@ def _delay(key: str, value: str) -> float:
     if not rate or not int(rate["pages"]):
         return 0.0
     return int(rate["count"]) * _SECONDS[rate["unit"].lower()] / int(rate["pages"])
-
-
-def _path_of(url: str) -> str:
-    """Return the part after the host, from the first slash or question mark."""
-    rest = url.partition("#")[0].partition("//")[2]
-    start = min((position for position in (rest.find("/"), rest.find("?")) if position >= 0), default=len(rest))
-    return rest[start:]

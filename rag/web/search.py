@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -18,7 +18,7 @@ from rag.text import strip_controls
 from rag.web.urls import browser_url, url_key
 
 if TYPE_CHECKING:
-    import httpx2
+    pass
 
 MAX_REPLY_BYTES: Final = 2_000_000
 MAX_HITS: Final = 20
@@ -26,6 +26,7 @@ SECONDS: Final = 20.0
 _MAX_QUERY: Final = 400
 _MAX_TITLE, _MAX_SNIPPET = 300, 1_000
 _TAVILY: Final = "https://api.tavily.com"
+_FAILURES: Final = {401: "web_search_refused", 403: "web_search_refused", 429: "web_search_busy"}
 _HEADERS: Final = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "Pagelight"}
 
 
@@ -96,34 +97,24 @@ def _request(name: str, seconds: float, address: str, **options: Any) -> Any:
     client = httpx2.Client(trust_env=False, follow_redirects=False, timeout=seconds, headers=_HEADERS)
     try:
         with client, client.stream("POST", address, **options) as response:
-            _check_status(name, response.status_code)
-            return json.loads(b"".join(_read_bounded(name, response, deadline)))
+            status = response.status_code
+            if status != 200:
+                code = _FAILURES.get(status, "web_search_failed")
+                raise WebSearchError(code, name=name, **({} if status in _FAILURES else {"status": status}))
+            body = bytearray()
+            for chunk in response.iter_bytes():
+                body += chunk
+                if len(body) > MAX_REPLY_BYTES:
+                    raise WebSearchError("web_search_unreadable", name=name)
+                if time.monotonic() > deadline:
+                    raise WebSearchError("web_search_slow", name=name)
+            return json.loads(body)
     except httpx2.TimeoutException as error:
         raise WebSearchError("web_search_slow", name=name) from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise WebSearchError("web_search_unreachable", name=name) from error
     except (ValueError, RecursionError) as error:
         raise WebSearchError("web_search_unreadable", name=name) from error
-
-
-def _read_bounded(name: str, response: httpx2.Response, deadline: float) -> Iterator[bytes]:
-    size = 0
-    for chunk in response.iter_bytes():
-        size += len(chunk)
-        if size > MAX_REPLY_BYTES:
-            raise WebSearchError("web_search_unreadable", name=name)
-        if time.monotonic() > deadline:
-            raise WebSearchError("web_search_slow", name=name)
-        yield chunk
-
-
-def _check_status(name: str, status: int) -> None:
-    if status in (401, 403):
-        raise WebSearchError("web_search_refused", name=name)
-    if status == 429:
-        raise WebSearchError("web_search_busy", name=name)
-    if status != 200:
-        raise WebSearchError("web_search_failed", name=name, status=status)
 
 
 def _hits(reply: Any, limit: int, name: str) -> list[WebHit]:

@@ -160,12 +160,8 @@ def _authority(parsed: can_ada.URL) -> str:
 def _strip_tracking(query: str) -> str:
     if not query:
         return ""
-    remaining = [part for part in query.split("&") if not _is_tracking(normalise_escapes(part.partition("=")[0]))]
-    return "&".join(remaining)
-
-
-def _is_tracking(name: str) -> bool:
-    return name.startswith("utm_") or name in _TRACKING
+    names = ((part, normalise_escapes(part.partition("=")[0])) for part in query.split("&"))
+    return "&".join(part for part, name in names if not name.startswith("utm_") and name not in _TRACKING)
 
 
 MAX_LENGTH = 1024
@@ -222,13 +218,16 @@ def is_trap(url: str) -> bool:
     parts = split_url(url)
     segments = [segment for segment in parts.path.split("/") if segment]
     parameters = [part for part in parts.query.split("&") if part]
+    date = _DATE_IN_URL.search(url)
+    year = (date["year"] or date["query_year"]) if date else ""
     return (
         len(url) > MAX_LENGTH
         or len(segments) > _MAX_SEGMENTS
         or len(parameters) > _MAX_PARAMETERS
         or any(segments.count(segment) > _MAX_REPEATS for segment in set(segments) if not segment.isdigit())
         or any(_is_action(part) for part in parameters)
-        or _is_in_far_future(url)
+        # Calendars beyond next year link to later pages without end.
+        or (_YEAR.fullmatch(year) is not None and int(year) > datetime.now(UTC).year + 1)
     )
 
 
@@ -254,10 +253,3 @@ def _is_session(parameter: str) -> bool:
 def _is_action(parameter: str) -> bool:
     name, _, value = parameter.partition("=")
     return name.lower() in _ACTIONS or (name.lower() in ("action", "do", "mode") and value.lower() in _ACTION_VALUES)
-
-
-def _is_in_far_future(url: str) -> bool:
-    """Return whether this is a calendar page beyond next year: such pages link to later ones without end."""
-    match = _DATE_IN_URL.search(url)
-    year = (match["year"] or match["query_year"]) if match else ""
-    return bool(_YEAR.fullmatch(year)) and int(year) > datetime.now(UTC).year + 1

@@ -17,7 +17,8 @@ import pytest
 
 from rag.app import App
 from rag.bulk import runs
-from rag.bulk.runs import Target, choose_runner, run_bulk
+from rag.bulk.batches import Batch
+from rag.bulk.runs import Outcome, Target, choose_runner, run_bulk
 from rag.config import Settings, load_settings
 from rag.store.qdrant.library import Library
 from tests.support.hashed_model import use_hashed_model
@@ -30,9 +31,9 @@ PAGES, BATCH = 24, 4
 class HashedTarget(Target):
     """A target whose processes load no weights."""
 
-    def open(self) -> App:
+    def import_batch(self, app: App, batch: Batch) -> Outcome:
         use_hashed_model()
-        return super().open()
+        return super().import_batch(app, batch)
 
 
 @pytest.fixture(autouse=True)

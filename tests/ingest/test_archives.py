@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterable
-from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -12,11 +10,8 @@ import pytest
 from rag.ingest import archives
 from rag.ingest.archives import total_limit
 from rag.ingest.sources import Source, file_sources, path_sources
+from tests.ingest.test_sources import codes
 from tests.support.hostile import HOSTILE, make_zip
-
-
-def codes(sources: Iterable[Source]) -> list[str]:
-    return [source.broken.code if source.broken else "" for source in sources]
 
 
 def outcomes(sources: Iterable[Source]) -> dict[str, str | bytes]:
@@ -43,17 +38,12 @@ def test_the_files_of_an_archive() -> None:
 
 @pytest.mark.parametrize("name", ["../a.txt", "/etc/a.txt", "a/../../b.txt", "..\\a.txt", "C:\\a.txt"])
 def test_names_that_lead_out(name: str) -> None:
-    (source,) = file_sources("x.zip", make_zip({name: b"text"}))
-    assert source.broken is not None and source.broken.code == "archive_unsafe_name"
-
-
-def test_archives_within_archives_stay_closed() -> None:
-    (source,) = file_sources("x.zip", make_zip({"in.zip": make_zip({"a.txt": b"text"})}))
-    assert source.broken is not None and source.broken.code == "archive_nested"
+    assert codes(file_sources("x.zip", make_zip({name: b"text"}))) == ["archive_unsafe_name"]
 
 
 def test_one_refused_entry_does_not_stop_the_others() -> None:
-    sources = file_sources("x.zip", make_zip({"a.txt": b"text", "b.zip": b"x", "c.txt": b"more"}))
+    inner = make_zip({"d.txt": b"text"})
+    sources = file_sources("x.zip", make_zip({"a.txt": b"text", "b.zip": inner, "c.txt": b"more"}))
     assert outcomes(sources) == {"x.zip/a.txt": b"text", "x.zip/b.zip": "archive_nested", "x.zip/c.txt": b"more"}
 
 
@@ -61,17 +51,7 @@ def test_an_entry_with_a_password() -> None:
     data = bytearray(make_zip({"a.txt": b"text"}))
     for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         data[data.index(mark) + place] |= 1
-    (source,) = file_sources("x.zip", bytes(data))
-    assert source.broken is not None and source.broken.code == "archive_encrypted"
-
-
-def test_chinese_names_of_old_programs() -> None:
-    stream = BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("aaaa.txt", "文")
-    data = stream.getvalue().replace(b"aaaa.txt", "说明".encode("gbk") + b".txt")
-    (source,) = file_sources("x.zip", data)
-    assert source.name == "x.zip/说明.txt"
+    assert codes(file_sources("x.zip", bytes(data))) == ["archive_encrypted"]
 
 
 @pytest.mark.parametrize(

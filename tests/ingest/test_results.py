@@ -110,19 +110,6 @@ def test_a_changed_page_keeps_its_old_text(ingestor: Ingestor, page_server: Page
     assert 0 < len(model.encoded) - encoded <= max(2, chunks // 3)
 
 
-@pytest.mark.parametrize("status", [404, 410])
-def test_a_page_that_its_site_says_is_gone(ingestor: Ingestor, page_server: PageServer, status: int) -> None:
-    url = page_server.add("/a", html(english(1)))
-    look(ingestor, url)
-    page_server.add("/a", "<h1>Gone</h1>", status=status)
-    row = look(ingestor, url)
-    assert (row.status, row.reason) == ("gone", "page_gone")
-    assert str(status) in row.message
-    page = page_of(ingestor, url)
-    assert page.status == "gone"
-    assert ingestor.library.chunks(page.url_hash)
-
-
 def test_a_page_that_fails_again_and_again_counts_as_gone(ingestor: Ingestor, page_server: PageServer) -> None:
     url = page_server.add("/a", html(english(1)))
     look(ingestor, url)
@@ -181,12 +168,15 @@ def test_failures_count_only_in_a_row(ingestor: Ingestor, page_server: PageServe
     assert (page.status, page.failures) == ("active", 0)
 
 
-@pytest.mark.parametrize("changed", [False, True])
-def test_a_page_that_is_back(ingestor: Ingestor, page_server: PageServer, changed: bool) -> None:
+@pytest.mark.parametrize(("status", "changed"), [(404, False), (410, True)])
+def test_a_page_that_is_gone_and_back(ingestor: Ingestor, page_server: PageServer, status: int, changed: bool) -> None:
     url = page_server.add("/a", html(english(1)))
     look(ingestor, url)
-    page_server.add("/a", "", status=404)
-    look(ingestor, url)
+    page_server.add("/a", "<h1>Gone</h1>", status=status)
+    row = look(ingestor, url)
+    assert (row.status, row.reason) == ("gone", "page_gone") and str(status) in row.message
+    assert page_of(ingestor, url).status == "gone"
+    assert ingestor.library.chunks(url_hash(url))
     ingestor.library.set_excluded([url_hash(url)], True)
     page_server.add("/a", html(english(2 if changed else 1)))
     row = look(ingestor, url)

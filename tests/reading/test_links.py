@@ -159,29 +159,26 @@ BOMB = (
 )
 
 
-def test_rss() -> None:
-    assert parse_feed(RSS.encode(), FEED) == [
-        ("https://example.com/one", "2024-03-05T04:00:00Z"),
-        ("https://example.com/two", ""),
-    ]
+ONE = ("https://example.com/one", "2024-03-05T04:00:00Z")
 
 
-def test_atom() -> None:
-    assert parse_feed(ATOM.encode(), FEED) == [("https://example.com/blog/posts/1", "2024-03-05T00:00:00Z")]
-
-
-def test_rdf() -> None:
-    assert parse_feed(RDF.encode(), FEED) == [("https://example.com/old", "")]
-
-
-def test_a_chinese_feed_in_its_own_charset() -> None:
-    body = RSS.replace("UTF-8", "gb2312").replace("/two", "/二").encode("gbk")
-    assert parse_feed(body, FEED)[1] == ("https://example.com/%E4%BA%8C", "")
-
-
-def test_a_damaged_feed_gives_what_it_can() -> None:
-    found = [url for url, _ in parse_feed(RSS[:420].encode(), FEED)]
-    assert found == ["https://example.com/one", "https://example.com/two"]
+@pytest.mark.parametrize(
+    ("body", "pages"),
+    [
+        (RSS.encode(), [ONE, ("https://example.com/two", "")]),
+        (ATOM.encode(), [("https://example.com/blog/posts/1", "2024-03-05T00:00:00Z")]),
+        (RDF.encode(), [("https://example.com/old", "")]),
+        (
+            RSS.replace("UTF-8", "gb2312").replace("/two", "/二").encode("gbk"),
+            [ONE, ("https://example.com/%E4%BA%8C", "")],
+        ),
+        (RSS.replace("/two", "http://[bad/x").encode(), [ONE]),
+        (RSS[:420].encode(), [ONE, ("https://example.com/two", "")]),  # damaged
+    ],
+    ids=["rss", "atom", "rdf", "gbk", "bad address", "damaged"],
+)
+def test_pages_of_feeds(body: bytes, pages: list[tuple[str, str]]) -> None:
+    assert parse_feed(body, FEED) == pages
 
 
 @pytest.mark.parametrize(
@@ -199,13 +196,6 @@ def test_entities_do_not_explode(parser: Parser) -> None:
 def test_a_file_of_the_machine_is_not_read() -> None:
     body = RSS.replace("<rss", '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><rss').replace("/two", "/&x;")
     assert not any("root" in url for url, _ in parse_feed(body.encode(), FEED))
-
-
-def test_an_entry_with_an_address_that_is_none_is_left_out() -> None:
-    entries = ["http://[bad/x", "https://example.com/ok"]
-    items = "".join(f"<item><title>T</title><link>{link}</link></item>" for link in entries)
-    feed = f'<?xml version="1.0"?><rss version="2.0"><channel><title>f</title>{items}</channel></rss>'
-    assert parse_feed(feed.encode(), "https://example.com/feed") == [("https://example.com/ok", "")]
 
 
 SITEMAP = "https://example.com/sitemap.xml"

@@ -13,7 +13,7 @@ from PIL import Image
 from rag.errors import IngestError
 from rag.reading.ocr import decode_image
 from rag.reading.parser import ExtractedDocument, Parser, is_ocr_installed
-from rag.web.media import PDF, PICTURE, media_type
+from rag.web.media import PDF, media_type
 from tests.support.hostile import stream
 from tests.support.pdf_files import lines, make_pdf, rows, rules
 
@@ -141,8 +141,3 @@ def test_a_picture_that_grows_ends_in_the_child(parser: Parser) -> None:
         read(parser, body + chunk(b"IEND", b""))
     assert raised.value.code in ("picture_broken", "picture_no_text", "unreadable")
     assert parser.parse(b"<p>The next page.</p>", "text/html", None, "x").text == "The next page."
-
-
-def test_without_text_recognition_a_picture_says_what_to_install() -> None:
-    with Parser() as plain, pytest.raises(IngestError, match="make install-ocr"):
-        plain.parse(written(picture(COLUMNS)), PICTURE, None, "scan.png")

@@ -42,9 +42,6 @@ def test_same_as_without_a_process(parser: Parser) -> None:
     assert parser.parse(ARTICLE.encode(), "text/html", "utf-8", url) == extract_html(ARTICLE, url)
     body = CHINESE.format(meta="").encode("gbk")
     assert parser.parse(body, "text/html", "gb2312", url) == extract_html(body, url)
-
-
-def test_other_kinds(parser: Parser) -> None:
     assert parser.parse(b"# A\n\n[b](c)", "text/markdown", None, "a.md").text == "# A\n\nb"
     assert parser.parse("字".encode(), "text/plain", None, "a.txt").text == "字"
 

@@ -200,7 +200,8 @@ def test_walls_are_known_in_any_case_by_patterns_for_lower_case() -> None:
     told = {
         wall.code: match_interstitial(wall, "YOUR IP HAS BEEN BLOCKED. 访问过于频繁，IP 已被限制。") for wall in KINDS
     }
-    assert told["gate_captcha"].share == 1 and told["gate_captcha"].sentence.startswith("YOUR IP")
+    share, sentence = told["gate_captcha"]
+    assert share == 1 and sentence.startswith("YOUR IP")
     for pattern in (one for wall in KINDS for one in (wall.strong, wall.weak)):
         literal = re.sub(r"\\[A-Z]", "", pattern.pattern)
         assert literal == literal.lower()

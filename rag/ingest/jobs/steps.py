@@ -69,7 +69,16 @@ class Steps:
         """Add the job's first pages to it; return their number. Safe to repeat."""
         if self.job.kind == "pages":
             return unpack_files(self.job.id, self._database, self._bounds, is_cancelled)
-        pages = self._walk.begin(is_cancelled) if self._walk else self._pages_to_recheck()
+        if self._walk:
+            pages = self._walk.begin(is_cancelled)
+        else:
+            hashes, site = self.job.options.get("url_hashes"), str(self.job.options.get("site", ""))
+            stored = [page for page in self._ingestor.library.pages() if page.source == "web"]
+            if hashes is not None:
+                stored = [page for page in stored if page.url_hash in frozenset(hashes)]
+            elif site:
+                stored = [page for page in stored if site in (page.site, split_url(page.url).hostname)]
+            pages = [FoundPage(page.url) for page in stored]
         self._items.append(self.job.id, map(_make_item, pages))
         return len(pages)
 
@@ -78,21 +87,24 @@ class Steps:
 
         In a crawl, add the pages that it links to.
         """
-        source = self._source(item)
+        payload = self._items.payload(self.job.id, item.position)
+        if payload is None:
+            raise StoreError("item_unknown")
+        source = from_payload(*payload)
         key = self._ingestor.key(source)
         known = self._ingestor.resolve(key)
         if known is not None and (row := self._skip_stored(item, source, known)) is not None:
             return row
         report = partial(self._items.set_stage, self.job.id, item.position)
-        loaded = self._ingestor.read(
-            source,
-            report,
-            known=known if known and known.url_hash == key and self._is_conditional(item, source) else None,
-            links=self._wants_links(item),
-        )
+        # A page that a user explicitly refetches is always fetched, as it may have to be split differently.
+        is_conditional = self.job.kind != "pages" and source.kind == "web" and not item.decision
+        if known is not None and (known.url_hash != key or not is_conditional):
+            known = None
+        loaded = self._ingestor.read(source, report, known=known, links=self._wants_links(item))
         if source.kind == "web" and (loaded.error is None or is_answer(loaded.error)):
             self._online = True
-        if self._leads_away(item, loaded):
+        is_within = self._walk is None or self._walk.contains(loaded.final_url, item.depth)
+        if loaded.final_url and not is_within and not loaded.known and not item.decision:  # redirects left the plan
             return review_result(loaded, Notice("leads_away", {"target": printable(loaded.final_url)}))
         if self._walk is not None and loaded.links:
             # Before the page is stored, as a restart does not read stored pages again.
@@ -109,22 +121,17 @@ class Steps:
         rows: list[IngestResult | RagError] = []
         for (item, loaded, began), outcome in zip(loaded_pages, outcomes, strict=True):
             if not isinstance(outcome, RagError):
-                outcome = with_source_name(
-                    self._recall(item, loaded.source, outcome), replace(loaded.source, name=item.source), began
-                )
+                if outcome.status == "unchanged" and item.attempts > 1:
+                    # An earlier attempt may have stored the page without recording its result.
+                    known = self._ingestor.resolve(outcome.url_hash)
+                    outcome = (known and _find_earlier_result(item, loaded.source, known)) or outcome
+                outcome = with_source_name(outcome, replace(loaded.source, name=item.source), began)
                 if not online and outcome.reason == UNANSWERED:
                     self._unanswered.append((item, loaded))
             rows.append(outcome)
         if online:
             self._store_unanswered()
         return rows
-
-    def _recall(self, item: JobItem, source: Source, outcome: IngestResult) -> IngestResult:
-        """Return the outcome, or that of an earlier attempt which stored the page but did not record it."""
-        if outcome.status != "unchanged" or item.attempts < 2:
-            return outcome
-        known = self._ingestor.resolve(outcome.url_hash)
-        return (known and _find_earlier_result(item, source, known)) or outcome
 
     def _make_request(self, item: JobItem, loaded: LoadedPage, online: bool) -> StoreRequest:
         return StoreRequest(loaded, partial(self._items.set_stage, self.job.id, item.position), item.decision, online)
@@ -148,12 +155,6 @@ class Steps:
         """Return the result of an item that could not be read or stored."""
         return failure(_make_source(item), error, time.monotonic() - began)
 
-    def _source(self, item: JobItem) -> Source:
-        payload = self._items.payload(self.job.id, item.position)
-        if payload is None:
-            raise StoreError("item_unknown")
-        return from_payload(*payload)
-
     def _skip_stored(self, item: JobItem, source: Source, known: Page) -> IngestResult | None:
         """Return the result of a page that is already stored and need not be read; None if it must be."""
         if item.started_at:
@@ -164,30 +165,8 @@ class Steps:
             return None
         return existing_result(source, self._ingestor.key(source), known)
 
-    def _is_conditional(self, item: JobItem, source: Source) -> bool:
-        """Return whether to request the item's stored page only if it has changed.
-
-        A page that a user explicitly refetches is always fetched, as it may have to be split differently.
-        """
-        return self.job.kind != "pages" and source.kind == "web" and not item.decision
-
-    def _leads_away(self, item: JobItem, loaded: LoadedPage) -> bool:
-        """Return whether redirects ended outside the part of the site that the user chose."""
-        if self._walk is None or loaded.known or item.decision or not loaded.final_url:
-            return False
-        return not self._walk.contains(loaded.final_url, item.depth)
-
     def _wants_links(self, item: JobItem) -> bool:
         return self._walk is not None and self._walk.can_follow(item.depth)
-
-    def _pages_to_recheck(self) -> list[FoundPage]:
-        hashes, site = self.job.options.get("url_hashes"), str(self.job.options.get("site", ""))
-        pages = [page for page in self._ingestor.library.pages() if page.source == "web"]
-        if hashes is not None:
-            pages = [page for page in pages if page.url_hash in frozenset(hashes)]
-        elif site:
-            pages = [page for page in pages if site in (page.site, split_url(page.url).hostname)]
-        return [FoundPage(page.url) for page in pages]
 
 
 def open_steps(

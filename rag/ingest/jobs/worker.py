@@ -42,7 +42,7 @@ _MIN_ITEMS = 3
 class JobRun:
     """A running job. Positions in `active` are in progress or wait for a retry.
 
-    `token` is that of the lease on the job. `turn` grows with each item that is begun.
+    `token` is that of the lease on the job. `turn` grows with each item that is begun. `tries` counts failed attempts.
     """
 
     def __init__(self, job_id: str, token: int, steps: Steps, items: ItemTable, speed: JobSpeed) -> None:
@@ -53,6 +53,7 @@ class JobRun:
         self.owner = steps.job.owner
         self.steps = steps
         self.active: set[int] = set()
+        self.tries: Counter[int] = Counter()
         self.store_faults = 0
         self._host_timeouts: Counter[str] = Counter()
         self._job_timeouts = 0
@@ -61,7 +62,6 @@ class JobRun:
         self._depths: dict[int, int] = {}
         self._window: deque[JobItem] = deque()
         self._retries: list[tuple[float, int]] = []
-        self._tries: Counter[int] = Counter()
 
     def claim_discovery(self, now: float) -> bool:
         """Return whether to start discovery now; if so, it becomes active."""
@@ -85,10 +85,13 @@ class JobRun:
         if (item := self._next_retry(now, has_capacity)) is not None:
             return item
         if not self._window:
-            self._fill()
+            waiting = self._items.open_items(self.job_id, _WINDOW + len(self.active))
+            self._window.extend(item for item in waiting if item.position not in self.active)
         for _ in range(len(self._window)):
             item = self._window.popleft()
-            if has_capacity(host_of(item)) and self._has_turn(item):
+            # A shallower page that is being read might lead to this one by a shorter path.
+            has_turn = item.depth <= min(self._depths.values(), default=item.depth)
+            if has_turn and has_capacity(host_of(item)):
                 return self._activate(item)
             self._window.append(item)
         return None
@@ -107,17 +110,12 @@ class JobRun:
         times += [] if self._discover_at is None else [self._discover_at]
         return min((when for when in times if when > now), default=None)
 
-    def count_failure(self, position: int) -> int:
-        """Count a failed attempt at the item; return the number of failures."""
-        self._tries[position] += 1
-        return self._tries[position]
-
     def record_response(self, host: str, position: int, *, timed_out: bool) -> None:
         """Record whether a request to `host` timed out.
 
         Time-outs of retries and of silent hosts are ignored, as they say nothing new about the network.
         """
-        if timed_out and (self._tries[position] or self.is_silent(host)):
+        if timed_out and (self.tries[position] or self.is_silent(host)):
             return
         self._host_timeouts[host] = self._host_timeouts[host] + 1 if timed_out else 0
         self._job_timeouts = self._job_timeouts + 1 if timed_out else 0
@@ -139,7 +137,7 @@ class JobRun:
         """Forget an item that has its result or will start from scratch."""
         self.active.discard(position)
         self._depths.pop(position, None)
-        self._tries.pop(position, None)
+        self.tries.pop(position, None)
 
     def forget(self) -> None:
         """Discard prefetched items and scheduled retries; the database still has them."""
@@ -162,18 +160,10 @@ class JobRun:
             return None
         return self._activate(item)
 
-    def _has_turn(self, item: JobItem) -> bool:
-        """Return whether no shallower page is being read, which might lead to this one by a shorter path."""
-        return item.depth <= min(self._depths.values(), default=item.depth)
-
     def _activate(self, item: JobItem) -> JobItem:
         self.active.add(item.position)
         self._depths[item.position] = item.depth
         return item
-
-    def _fill(self) -> None:
-        waiting = self._items.open_items(self.job_id, _WINDOW + len(self.active))
-        self._window.extend(item for item in waiting if item.position not in self.active)
 
 
 def host_of(item: JobItem) -> str:
@@ -325,7 +315,10 @@ class Worker:
         now = time.monotonic()
         self._begin(running, now)
         by_job: dict[str, list[ReadResult[Outcome]]] = {}
-        for item in self._ahead.take(MAX_GROUP, self._seconds_to_retry(now)):
+        # Items that were due by `now` but did not begin are waiting for capacity, not for a time.
+        retries = [when for run in self._runs.values() if (when := run.next_time(now)) is not None]
+        timeout = max(0.0, min(retries) - time.monotonic()) if retries else None
+        for item in self._ahead.take(MAX_GROUP, timeout):
             by_job.setdefault(item.group, []).append(item)
         for job_id, results in by_job.items() if not self._closed.is_set() else ():
             self._finish(job_id, results)
@@ -409,14 +402,6 @@ class Worker:
         read = with_unlimited_wait(partial(run.steps.read, item), self._closed.is_set)
         self._ahead.begin(run.job_id, item.position, host_of(item), read)
         return True
-
-    def _seconds_to_retry(self, now: float) -> float | None:
-        """Return the seconds until the next retry; None if none is scheduled.
-
-        Items that were due by `now` but did not begin are waiting for capacity, not for a time.
-        """
-        times = [when for run in self._runs.values() if (when := run.next_time(now)) is not None]
-        return max(0.0, min(times) - time.monotonic()) if times else None
 
     # Storing
 
@@ -508,7 +493,11 @@ class Worker:
             return make_result(item, "failed", Notice("unexpected"))
         log.info("%s: %s", item.source[:200], error, exc_info=error.__cause__)
         if isinstance(error, StoreError):
-            self._note_store_fault(run, error)
+            # Pause the job before a database that is down or full fails all its pages.
+            run.store_faults += 1
+            if run.store_faults >= _STORE_FAULTS:
+                self._pause(run, Notice("store_stopped_job", because(error.code, **error.notice.params)))
+                run.store_faults = 0
         return run.steps.fail(item, error, began)
 
     def _postpone(self, run: JobRun, position: int, error: RagError, host: str = "") -> bool:
@@ -517,7 +506,8 @@ class Worker:
             return True  # interrupted by shutdown; the item waits for the next start
         if error.code == "timeout" and run.is_silent(host):
             return False
-        delay = delay_before(error, run.count_failure(position))
+        run.tries[position] += 1
+        delay = delay_before(error, run.tries[position])
         if delay is None:
             return False
         if position != DISCOVERY:
@@ -542,13 +532,6 @@ class Worker:
             run.clear_window()
         if run.is_offline():
             self._pause(run, Notice("timeouts_stopped_job", {"count": OFFLINE_AFTER}))
-
-    def _note_store_fault(self, run: JobRun, error: StoreError) -> None:
-        """Count database errors, and pause the job before a database that is down or full fails all its pages."""
-        run.store_faults += 1
-        if run.store_faults >= _STORE_FAULTS:
-            self._pause(run, Notice("store_stopped_job", because(error.code, **error.notice.params)))
-            run.store_faults = 0
 
     def _pause(self, run: JobRun, notice: Notice) -> None:
         with self._database.transaction():

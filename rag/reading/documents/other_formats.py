@@ -227,11 +227,11 @@ def _parse(body: bytes) -> Any:
     end, charset = _END_OF_HEAD.search(body), _CHARSET.search(body)
     head, rest = (body[: end.start()], body[end.start() :]) if end else (body, b"")
     text = decode(head, charset[1].decode() if charset else None)
-    return message_from_bytes(_PHRASE.sub(_encode_phrase, text).encode() + rest, policy=policy.default)
 
+    def encode(phrase: re.Match[str]) -> str:
+        return phrase[0] if phrase[0].isascii() else f"=?utf-8?b?{b64encode(phrase[0].encode()).decode()}?="
 
-def _encode_phrase(phrase: re.Match[str]) -> str:
-    return phrase[0] if phrase[0].isascii() else f"=?utf-8?b?{b64encode(phrase[0].encode()).decode()}?="
+    return message_from_bytes(_PHRASE.sub(encode, text).encode() + rest, policy=policy.default)
 
 
 def _write_parts(mail: Any, read: Reader, depth: int) -> Iterator[str]:

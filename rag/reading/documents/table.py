@@ -73,7 +73,8 @@ def _write_tables(rows: Sequence[Row], url: str) -> Iterator[str]:
             raise IngestError("table_too_wide", url=printable(url), columns=len(columns), limit=_MAX_COLUMNS)
         if block:
             names, rest = _split_header([[row[i] if i < len(row) else "" for i in columns] for row in block])
-            yield "\n".join(_write_lists(names, rest) if _are_long(rest) else _write_table(names, rest))
+            is_long = rest and median(sum(map(len, row)) for row in rest[:2000]) > _MAX_ROW_LENGTH
+            yield "\n".join(_write_lists(names, rest) if is_long else _write_table(names, rest))
 
 
 def _columns(*rows: Row) -> list[int]:
@@ -150,10 +151,6 @@ def _is_header(first: Row, below: Sequence[Row]) -> bool:
 def _are_periods(row: Row, places: Sequence[int]) -> bool:
     cells = [row[place] for place in places if place < len(row)]
     return len(cells) == len(places) and all(map(_PERIOD.fullmatch, cells))
-
-
-def _are_long(rows: Sequence[Row]) -> bool:
-    return bool(rows) and median(sum(map(len, row)) for row in rows[:2000]) > _MAX_ROW_LENGTH
 
 
 def _write_table(header: Row, rows: Sequence[Row]) -> Iterator[str]:

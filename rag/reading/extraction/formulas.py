@@ -150,17 +150,18 @@ _CHARACTER = lazy_regex(r"\bmjx-c([0-9A-F]{2,5})\b")
 
 def write_formulas(tree: Any) -> None:
     """Replace each formula of `tree`, which must still have its scripts, with its LaTeX."""
+    root = tree.getroottree().getroot()
     for node in tree.xpath(_FORMULAS):
-        if not _is_attached(node, tree) or not (kind := _find_formula_kind(node)) or is_closed(node):
+        if node.getparent() is None or node.getroottree().getroot() is not root:
+            continue  # it was within a formula that has been replaced
+        if not (kind := _find_formula_kind(node)) or is_closed(node):
             continue
         source = "" if kind == "drawn" else _normalize_source(_SOURCES[kind](node))
         if source or kind in ("drawn", "script"):
-            _replace_formula(node, source)
-
-
-def _is_attached(node: Any, tree: Any) -> bool:
-    """Return whether an element is still part of the tree; one within a replaced formula is not."""
-    return bool(node.getparent() is not None and node.getroottree().getroot() is tree.getroottree().getroot())
+            span = node.makeelement("span")
+            span.text, span.tail = source, node.tail
+            node.tail = None
+            node.getparent().replace(node, span)
 
 
 def _find_formula_kind(node: Any) -> str:
@@ -249,11 +250,3 @@ def _normalize_source(source: str) -> str:
         if match := pattern.match(source):
             source = match[1].strip()
     return _BRACES.sub(r"\1\2", _SIZES.sub("", source))
-
-
-def _replace_formula(node: Any, source: str) -> None:
-    """Replace an element with the `source` of a formula, as part of the text around it."""
-    span = node.makeelement("span")
-    span.text, span.tail = source, node.tail
-    node.tail = None
-    node.getparent().replace(node, span)

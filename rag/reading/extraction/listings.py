@@ -100,7 +100,9 @@ def read_code(node: Any) -> str:
 def _collect(node: Any, code: _Code) -> None:
     code.add(node.text)
     for child in node:
-        is_line = _is_line(child, code.lines)
+        is_line = (
+            child in code.lines or child.tag in _LINE_TAGS or read_inline_style(child).get("display") in _LINE_DISPLAYS
+        )
         if child.tag == "br":
             code.add("\n")
         elif _is_number(child):
@@ -131,10 +133,6 @@ def _find_lines(node: Any) -> frozenset[Any]:
     return frozenset(box) if are_alike and (box[0].tag == "code" or _LINE_CLASS.search(names.pop()[1])) else frozenset()
 
 
-def _is_line(node: Any, lines: frozenset[Any]) -> bool:
-    return node in lines or node.tag in _LINE_TAGS or read_inline_style(node).get("display") in _LINE_DISPLAYS
-
-
 def _is_number(node: Any) -> bool:
     """Return whether an element is a line number, by its name and text."""
     return _has_number_name(node) and all(map(str.isdigit, node.text_content().split()))
@@ -155,8 +153,10 @@ def _unwrap(table: Any) -> None:
     rows = [cells for cells in rows if cells]
     if any(len(cells) < 2 or not all(map(_is_number_cell, cells[:-1])) for cells in rows):
         return
-    if not all(_is_code_cell(cells[-1]) for cells in rows):
-        return
+    for *_, cell in rows:
+        has_code = cell.find(".//pre") is not None or (len(cell) == 1 and cell[0].tag == "code")
+        if not has_code and not _CODE_CLASS.search(cell.get("class") or ""):
+            return
     listing = table.makeelement("pre")
     listing.text = "\n".join(read_code(cells[-1]).strip("\n") for cells in rows)
     listing.tail = table.tail
@@ -168,14 +168,6 @@ def _is_number_cell(cell: Any) -> bool:
     if not all(map(str.isdigit, cell.text_content().split())):
         return False
     return _has_number_name(cell) or any(map(_has_number_name, cell.iterdescendants()))
-
-
-def _is_code_cell(cell: Any) -> bool:
-    return (
-        bool(_CODE_CLASS.search(cell.get("class") or ""))
-        or cell.find(".//pre") is not None
-        or (len(cell) == 1 and cell[0].tag == "code")
-    )
 
 
 def _is_listing(node: Any) -> bool:
@@ -194,7 +186,9 @@ def _drop_controls(pre: Any) -> None:
     """Remove the buttons and separate line numbers around a listing."""
     size = len(pre.text_content())
     for box in islice(pre.iterancestors(), _MAX_WRAPPERS):
-        if box.tag in ("body", "main", "article") or _is_longer_than(box, size + _MAX_EXTRA + size // 2):
+        # Added up only as far as needed, since the box may be the whole page.
+        is_longer = any(total > size + _MAX_EXTRA + size // 2 for total in accumulate(map(len, box.itertext())))
+        if box.tag in ("body", "main", "article") or is_longer:
             break
         for node in box.xpath(_CONTROLS):
             is_control = node.tag == "button" or _COPY.fullmatch(node.text_content()) or _is_number(node)
@@ -202,7 +196,3 @@ def _drop_controls(pre: Any) -> None:
                 node.drop_tree()
         if not "".join(box.xpath(".//text()[not(ancestor::pre)]")).strip():
             box.attrib.pop("class", None)  # a toolbar's class would make the code look like controls
-
-
-def _is_longer_than(node: Any, limit: int) -> bool:
-    return any(size > limit for size in accumulate(map(len, node.itertext())))

@@ -88,12 +88,16 @@ def read_structured_data(tree: Any) -> StructuredData:
     """Read the structured data of an lxml tree that still has its scripts."""
     title = tree.find(".//head/title")
     title = tree.find(".//title") if title is None else title
-    structured_data = StructuredData(
-        clean_line(title.text_content()) if title is not None else "", meta=_read_meta(tree)
-    )
+    structured_data = StructuredData(clean_line(title.text_content()) if title is not None else "")
+    for tag in tree.iter("meta"):
+        name = tag.get("property") or tag.get("name") or tag.get("itemprop") or ""
+        if name and tag.get("content"):
+            structured_data.meta.setdefault(name.strip().lower(), clean_line(tag.get("content"), 5000))
     for script in tree.iter("script"):
         if "ld+json" in (script.get("type") or "").lower():
-            structured_data.objects += _iter_objects(_parse_json(script.text or ""))
+            source = (script.text or "")[:_MAX_SCRIPT].strip().rstrip(";")
+            with suppress(ValueError, RecursionError):
+                structured_data.objects += _iter_objects(json.loads(source, strict=False))
     structured_data.objects += _read_microdata(tree)
     del structured_data.objects[_MAX_OBJECTS:]
     return structured_data
@@ -130,22 +134,6 @@ def to_text(value: Any) -> str:
     return strip_tags(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
-def _read_meta(tree: Any) -> dict[str, str]:
-    meta: dict[str, str] = {}
-    for tag in tree.iter("meta"):
-        name = tag.get("property") or tag.get("name") or tag.get("itemprop") or ""
-        if name and tag.get("content"):
-            meta.setdefault(name.strip().lower(), clean_line(tag.get("content"), 5000))
-    return meta
-
-
-def _parse_json(source: str) -> Any:
-    try:
-        return json.loads(source[:_MAX_SCRIPT].strip().rstrip(";"), strict=False)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _iter_objects(value: Any, depth: int = 0) -> Iterator[SchemaObject]:
     """Yield every object in a JSON-LD value, outer before inner."""
     if depth > _MAX_DEPTH:
@@ -165,14 +153,11 @@ def _read_microdata(tree: Any) -> list[SchemaObject]:
         if node.get("itemscope") is not None and node.get("itemtype"):
             objects[node] = {"@type": node.get("itemtype").split()}
         scope = next((above for above in node.iterancestors() if above.get("itemscope") is not None), None)
-        for name in (node.get("itemprop") or "").split() if scope in objects else ():
-            objects[scope].setdefault(name, _read_microdata_value(node))
+        if scope in objects:
+            value = next((node.get(name) for name in _MICRODATA_VALUES if node.get(name)), None)
+            for name in (node.get("itemprop") or "").split():
+                objects[scope].setdefault(name, clean_line(value or node.text_content(), 5000))
     return list(objects.values())
-
-
-def _read_microdata_value(node: Any) -> str:
-    value = next((node.get(name) for name in _MICRODATA_VALUES if node.get(name)), None)
-    return clean_line(value or node.text_content(), 5000)
 
 
 _SEPARATORS = lazy_regex(r"(?<!\s)\s++[|–—·»:-]\s++|(?<!\s)\s*+[|｜_]\s*+|[|｜_]\s*+")
@@ -347,8 +332,11 @@ _MODIFIED_WORDS = ("updat", "modif", "edit", "revis", "更新", "修改", "编�
 def find_author(structured_data: StructuredData, tree: Any) -> str:
     """Return the authors' names, joined by commas, or "". Searches only metadata if `tree` is None."""
     for obj in _iter_page_objects(structured_data, "author", "creator"):
-        if names := _join_names(obj.get("author") or obj.get("creator")):
-            return names
+        value = obj.get("author") or obj.get("creator")
+        values = value if isinstance(value, list) else [value]
+        names = dict.fromkeys(_clean_name(to_text(item)) for item in values[:10])
+        if any(names):
+            return ", ".join(filter(None, names))
     for name in _AUTHOR_META:
         if author := _clean_name(structured_data.meta.get(name, "")):
             return author
@@ -383,12 +371,6 @@ def _iter_page_objects(structured_data: StructuredData, *names: str) -> Iterator
             yield obj
 
 
-def _join_names(value: Any) -> str:
-    values = value if isinstance(value, list) else [value]
-    names = [_clean_name(to_text(item)) for item in values[:10]]
-    return ", ".join(dict.fromkeys(filter(None, names)))
-
-
 def _clean_name(text: str) -> str:
     """Return `text` without "By" if it can be a name; "" for URLs, handles and whole sentences."""
     name = clean_line(text, 1000).removeprefix("By ").removeprefix("by ").strip(" ,|·")
@@ -399,8 +381,11 @@ def _find_visible_dates(tree: Any) -> tuple[str, str]:
     """Return the first published and modified dates in time elements, then in short texts of byline elements."""
     published = modified = ""
     for node in _iter_date_nodes(tree):
-        text = node.text_content()[:_MAX_BYLINE] if node.tag != "time" else _read_time(node)
-        day = find_iso_date(node.get("datetime") or "") if node.tag == "time" else ""
+        text, day = node.text_content()[:_MAX_BYLINE], ""
+        if node.tag == "time":
+            parent = node.getparent()
+            text = ((parent.text or "")[-40:] if parent is not None else "") + text
+            day = find_iso_date(node.get("datetime") or "")
         day = day or find_iso_date(text)
         if not day:
             continue
@@ -412,12 +397,6 @@ def _find_visible_dates(tree: Any) -> tuple[str, str]:
         if published and modified:
             break
     return published, modified
-
-
-def _read_time(node: Any) -> str:
-    parent = node.getparent()
-    before = (parent.text or "")[-40:] if parent is not None else ""
-    return str(before + node.text_content()[:_MAX_BYLINE])
 
 
 def _iter_date_nodes(tree: Any) -> Iterator[Any]:

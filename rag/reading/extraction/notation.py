@@ -104,7 +104,10 @@ def _wrap_struck(node: Any) -> None:
 def write_notation(tree: Any, source: str) -> None:
     """Write the meaning of inline markup into `tree`; `source` is the HTML that it was parsed from."""
     for ruby in tree.xpath("//ruby"):
-        _replace_content(ruby, _get_base_text(ruby))
+        # The base text, without readings and the spaces of its source layout.
+        pieces = [piece for piece in _iter_base_pieces(ruby) if piece.strip()]
+        separator = " " if any(map(str.isascii, pieces)) else ""
+        _replace_content(ruby, separator.join(" ".join(piece.split()) for piece in pieces))
     for link in tree.xpath(_NOTE_LINKS):
         if link.text_content().strip() in _PERMALINKS:
             link.drop_tree()
@@ -178,18 +181,17 @@ def _write_raised(node: Any, kind: str) -> None:
     if kind == "super" and ahead.strip() in ("/", "⁄") and following is not None and following.tag == "sub":
         result = f" {text}" if before[-1:].isdigit() else text  # a fraction: 5¹/₂
     elif kind == "super":
-        result = superscript(text, before, ahead, is_note=_is_note(node))
+        names = f"{node.get('class') or ''} {node.get('role') or ''}"
+        is_note = bool(_NOTE_CLASS.search(names)) or text[:1] in "[(（["
+        result = superscript(text, before, ahead, is_note=is_note)
     else:
         result = text if before.endswith(("/", "⁄")) else subscript(text, before)
-    if result.startswith("^"):
-        _strip_before(node)
+    if result.startswith("^"):  # without a space after its base
+        if (previous := node.getprevious()) is not None:
+            previous.tail = (previous.tail or "").rstrip()
+        else:
+            node.getparent().text = (node.getparent().text or "").rstrip()
     _replace_content(node, result)
-
-
-def _is_note(node: Any) -> bool:
-    """Return whether a sup is the mark of a note, by its class, role or brackets."""
-    names = f"{node.get('class') or ''} {node.get('role') or ''}"
-    return bool(_NOTE_CLASS.search(names)) or node.text_content().strip()[:1] in "[(（［"
 
 
 def superscript(text: str, before: str, ahead: str = "", *, is_note: bool = False) -> str:
@@ -264,15 +266,6 @@ def get_text_before(node: Any) -> str:
     return " ".join(text[-_LOOKBACK:].split()) + (" " if text[-1:].isspace() else "")
 
 
-def _strip_before(node: Any) -> None:
-    """Remove the space between a base and its power."""
-    previous, parent = node.getprevious(), node.getparent()
-    if previous is not None:
-        previous.tail = (previous.tail or "").rstrip()
-    elif parent is not None:
-        parent.text = (parent.text or "").rstrip()
-
-
 def _replace_content(node: Any, text: str) -> None:
     """Replace the content of an element with `text`; what follows it stays."""
     for child in list(node):
@@ -282,13 +275,6 @@ def _replace_content(node: Any, text: str) -> None:
     # Adjacent elements would get a space between them. Within text, the tag stays: some pages have very many.
     if not node.tail or (previous is not None and not previous.tail):
         node.drop_tag()
-
-
-def _get_base_text(ruby: Any) -> str:
-    """Return the base text of a ruby element, without readings and the spaces of its source layout."""
-    pieces = list(_iter_base_pieces(ruby))
-    has_spaces = any(piece.isascii() and piece.strip() for piece in pieces)
-    return (" " if has_spaces else "").join(" ".join(piece.split()) for piece in pieces if piece.strip())
 
 
 def _iter_base_pieces(node: Any) -> Iterator[str]:
@@ -328,16 +314,13 @@ def _write_check_box(node: Any) -> None:
     mark = {"true": "[x]", "mixed": "[-]"}.get(state.lower(), "[ ]")
     if node.tag != "input":
         node.text = f"{mark} {(node.text or '').lstrip()}"
-    elif _is_state(node):
+        return
+    # A check box that a form submits is a question, not a state.
+    is_sent = node.get("disabled") is None and (node.get("name") or node.get("value"))
+    if not is_sent and any(above.tag in _BOX_PLACES for above in node.iterancestors()):
         box = node.makeelement("span")
         box.text, box.tail = mark, " " + (node.tail or "").lstrip()
         node.getparent().replace(node, box)
-
-
-def _is_state(box: Any) -> bool:
-    """Return whether a check box shows a state; one that a form submits is a question."""
-    is_sent = box.get("disabled") is None and (box.get("name") or box.get("value"))
-    return not is_sent and any(above.tag in _BOX_PLACES for above in box.iterancestors())
 
 
 def _iter_icon_labels(cell: Any, elements: Mapping[str, Any]) -> Iterator[str]:

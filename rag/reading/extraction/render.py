@@ -124,7 +124,7 @@ def _iter_pieces(blocks: Sequence[Block]) -> Iterator[tuple[Any, str]]:
         in_cells: list[Block] = []
         for block in group:
             if _cell_of(block, table) is None:  # its caption
-                yield None, _format_block(block, progress)
+                yield None, _format_block(block, progress)[1]
             else:
                 in_cells.append(block)
         if in_cells and (text := _write_table(table, in_cells)):
@@ -147,10 +147,10 @@ def _iter_prose(blocks: Sequence[Block], progress: _Progress) -> Iterator[tuple[
             if is_new and 0 < len(name) <= _MAX_TERM:
                 yield box, f"- {_format_term(name)}{collapse_spaces(block.text)}"
             else:
-                yield from ((None, _format_block(term, progress)) for term in terms if not is_defined)
-                yield _outer_list(block), _format_block(block, progress)
+                yield from ((None, _format_block(term, progress)[1]) for term in terms if not is_defined)
+                yield _format_block(block, progress)
             is_defined = True
-        yield from ((None, _format_block(term, progress)) for term in terms if not is_defined)
+        yield from ((None, _format_block(term, progress)[1]) for term in terms if not is_defined)
 
 
 def _entry_of(block: Block) -> Any:
@@ -168,19 +168,21 @@ def _format_term(term: str) -> str:
     return f"{term}：" if _WIDE.search(term[-1]) else f"{term}: "
 
 
-def _format_block(block: Block, progress: _Progress) -> str:
+def _format_block(block: Block, progress: _Progress) -> tuple[Any, str]:
+    """Return the outermost list that a block is an item of, or None, and its Markdown."""
     place, text = block.place, block.text
     if place.is_code:
-        return fence_code(text)
+        return None, fence_code(text)
     tag = place.node.tag
     if tag in HEADINGS:
-        return "#" * HEADINGS[tag] + " " + collapse_spaces(text)
+        return None, "#" * HEADINGS[tag] + " " + collapse_spaces(text)
     item, level = _item_of(block)
     if item is not None:
-        return "  " * min(level - 1, _MAX_INDENT) + progress.mark(item) + collapse_spaces(text)
+        outermost = next((node for node in place.ancestors if node.tag in _LISTS), None)
+        return outermost, "  " * min(level - 1, _MAX_INDENT) + progress.mark(item) + collapse_spaces(text)
     if any(node.tag == "blockquote" for node in place.ancestors):
-        return "> " + text.replace("\n", "\n> ")
-    return text
+        return None, "> " + text.replace("\n", "\n> ")
+    return None, text
 
 
 def _item_of(block: Block) -> tuple[Any, int]:
@@ -194,12 +196,6 @@ def _item_of(block: Block) -> tuple[Any, int]:
         elif node.tag == "table":
             item, level = None, 0
     return item, max(level, 1)
-
-
-def _outer_list(block: Block) -> Any:
-    if block.place.node.tag in HEADINGS or block.place.is_code or _item_of(block)[0] is None:
-        return None
-    return next((node for node in block.place.ancestors if node.tag in _LISTS), None)
 
 
 def fence_code(code: str, language: str = "") -> str:
@@ -295,7 +291,13 @@ def _write_table(table: Any, blocks: Sequence[Block]) -> str:
     columns = zip(*(row.slots for row in rows[:count]), strict=True) if count else [()] * len(rows[0].slots)
     header = [" ".join(dict.fromkeys(filter(None, (texts.get(cell, "") for cell in column)))) for column in columns]
     lines += [format_row(header), "|" + "---|" * len(header)]
-    return "\n".join([*lines, *(format_row(_row_texts(row, texts)) for row in rows[count:])])
+    for row in rows[count:]:
+        first, *others = row.slots
+        # A label that spans columns is only in its first column.
+        lines.append(
+            format_row([texts.get(first, ""), *("" if cell is first else texts.get(cell, "") for cell in others)])
+        )
+    return "\n".join(lines)
 
 
 def _cell_texts(table: Any, blocks: Sequence[Block]) -> dict[Any, str]:
@@ -375,12 +377,6 @@ def _is_header(row: _Row, texts: Mapping[Any, str]) -> bool:
     """Return whether all cells of a row except its corner are headers."""
     are_headers = [cell is None or cell.tag == "th" or not texts.get(cell) for cell in row.slots[1:]]
     return all(are_headers) and any(cell is not None and cell.tag == "th" for cell in row.slots[1:])
-
-
-def _row_texts(row: _Row, texts: Mapping[Any, str]) -> list[str]:
-    """Return the texts of a row; a label that spans columns is only in its first column."""
-    first, *others = row.slots
-    return [texts.get(first, ""), *("" if cell is first else texts.get(cell, "") for cell in others)]
 
 
 def format_row(texts: Sequence[str]) -> str:

@@ -68,7 +68,14 @@ def parse(source: str) -> Any:
         tree = document_fromstring(data, parser=HTMLParser(encoding="utf-8")) if data.strip() else tree
     for template in tree.xpath("//template[@shadowrootmode or @shadowroot]"):
         _attach_shadow_root(template)
-    return _ensure_body(tree)
+    head = tree.find("head")
+    if head is not None and tree.find("body") is None:
+        # Without the tag of the body, the parser puts everything after the title into the head.
+        visible = next((place for place, node in enumerate(head) if node.tag not in _IN_HEAD), len(head))
+        body = tree.makeelement("body")
+        body.extend(list(head)[visible:])
+        tree.append(body)
+    return tree
 
 
 def _attach_shadow_root(template: Any) -> None:
@@ -90,18 +97,6 @@ def _attach_shadow_root(template: Any) -> None:
             slot.extend(fill)
         slot.drop_tag()
     template.drop_tag()
-
-
-def _ensure_body(tree: Any) -> Any:
-    """Add a missing body: without its tag, the parser puts everything after the title into the head."""
-    head = tree.find("head")
-    if head is None or tree.find("body") is not None:
-        return tree
-    visible = next((place for place, node in enumerate(head) if node.tag not in _IN_HEAD), len(head))
-    body = tree.makeelement("body")
-    body.extend(list(head)[visible:])
-    tree.append(body)
-    return tree
 
 
 def index_by_id(tree: Any) -> dict[str, Any]:
@@ -309,20 +304,17 @@ def _tab_names(
     box: Any, panels: Sequence[Any], controls: Mapping[str, Sequence[Any]], elements: Mapping[str, Any]
 ) -> list[str]:
     """Return the names of the tabs that open `panels`: by their references, else by their order."""
-    names = [_panel_name(panel, controls, elements) for panel in panels]
+    names = []
+    for panel in panels:
+        tabs = list(filter(_is_tab, controls.get(panel.get("id"), ())))
+        label = tabs[0] if tabs else elements.get(panel.get("aria-labelledby") or "")
+        names.append(clean_line(panel.get("aria-label") or "") if label is None else _read_label(label))
     for above in () if all(names) else (box, *islice(box.iterancestors(), 2)):
         for tabs in above.xpath(".//*[@role='tablist']")[:1]:
             tab_nodes = tabs.xpath(".//*[@role='tab']") or list(tabs)
             if len(tab_nodes) == len(panels):
                 return list(map(_read_label, tab_nodes))
     return names
-
-
-def _panel_name(panel: Any, controls: Mapping[str, Sequence[Any]], elements: Mapping[str, Any]) -> str:
-    for control in filter(_is_tab, controls.get(panel.get("id"), ())):
-        return _read_label(control)
-    label = elements.get(panel.get("aria-labelledby") or "")
-    return clean_line(panel.get("aria-label") or "") if label is None else _read_label(label)
 
 
 def _write_labels(panels: Sequence[Any], names: Sequence[str]) -> None:

@@ -59,15 +59,12 @@ def measure_width(lines: Iterable[Line], share: float) -> float:
     return lengths[int(share * (len(lengths) - 1))] if lengths else 0.0
 
 
-def collect_words(pages: Sequence[Sequence[Line]]) -> frozenset[str]:
-    """Return the words before the last one of each line, used to rejoin words that are hyphenated at line ends."""
-    words = {word.lower() for page in pages for line in page for word in _WORD.findall(line.text)[:-1]}
-    return frozenset(words)
-
-
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Properties of a document used to read its lines: body size, usual width, words, table-of-contents titles."""
+    """Properties of a document used to read its lines: body size, usual width, words, table-of-contents titles.
+
+    `words`, in lower case, tell whether a word that is hyphenated at a line end keeps its hyphen.
+    """
 
     size: float
     width: float
@@ -128,28 +125,20 @@ class Layout:
         return not (is_indented and block[0] == "text")
 
     def _join(self, block: tuple[str, str], last: Line, line: Line, width: float) -> str:
+        """Append a line to a block: rejoin a hyphenated word, and add no space next to Chinese characters."""
         kind, text = block
+        divided = _HYPHENATED.search(text[-_LONGEST_WORD:])  # in time independent of the length of the block
         is_short = kind == "text" and weigh(last.text) < _FULL_LINE_SHARE * width
-        if kind == "code" or (is_short and not _match_divided_word(text)):
+        if kind == "code" or (is_short and not divided):
             return f"{text}\n{line.text}"
-        return self._rejoin(text, line.text) if text else line.text
-
-    def _rejoin(self, text: str, following: str) -> str:
-        """Join two lines; rejoin a hyphenated word, and add no space next to Chinese characters."""
-        match = _match_divided_word(text)
-        if match and following[:1].islower():
-            start, end = match[1].lower(), re.match(r"[^\W\d_]*", following)
+        if divided and line.text[:1].islower():
+            start, end = divided[1].lower(), re.match(r"[^\W\d_]*", line.text)
             tail = end[0].lower() if end else ""
             keeps_hyphen = f"{start}-{tail}" in self.words and f"{start}{tail}" not in self.words
-            return f"{text[:-1]}{'-' if keeps_hyphen else ''}{following}"
-        if _WIDE_END.search(text[-1:]) or re.match("[\u2e80-\u9fff\uff00-\uffef]", following):
-            return text + following
-        return f"{text} {following}"
-
-
-def _match_divided_word(text: str) -> re.Match[str] | None:
-    """Match the start of a hyphenated word at the end of `text`, in time independent of its length."""
-    return _HYPHENATED.search(text[-_LONGEST_WORD:])
+            return f"{text[:-1]}{'-' if keeps_hyphen else ''}{line.text}"
+        if not text or _WIDE_END.search(text[-1:]) or re.match("[\u2e80-\u9fff\uff00-\uffef]", line.text):
+            return text + line.text
+        return f"{text} {line.text}"
 
 
 def fold_heading(text: str) -> str:
@@ -212,7 +201,9 @@ def build_document(
     """
     body = drop_running_heads(pages)
     width = measure_width(chain.from_iterable(body), 0.6)
-    layout = Layout(measure_body_size(body), width, collect_words(body), titles)
+    # The last word of a line may be the first half of another.
+    words = frozenset(word.lower() for page in body for line in page for word in _WORD.findall(line.text)[:-1])
+    layout = Layout(measure_body_size(body), width, words, titles)
     language = detect_language(" ".join(line.text for page in body[:50] for line in page))
     text = clean_text("\n\n".join(_iter_sections(layout, body, language, confidence or {})))
     return Document(text, language, _find_title_candidate(pages[0], layout.size))
@@ -257,12 +248,8 @@ def _render(blocks: Sequence[tuple[str, str]]) -> Iterator[str]:
         elif kind == "table":
             yield text
         elif text:
-            yield _escape_lines(text)
-
-
-def _escape_lines(text: str) -> str:
-    """Escape lines that happen to start with Markdown syntax."""
-    return "\n".join("\\" + line if line.startswith(("#", "|", "```")) else line for line in text.split("\n"))
+            # Lines may happen to start with Markdown syntax.
+            yield "\n".join("\\" + line if line.startswith(("#", "|", "```")) else line for line in text.split("\n"))
 
 
 def _find_title_candidate(page: Sequence[Line], size: float) -> str:

@@ -383,7 +383,9 @@ def _insert_table(
         if outside or isinstance(piece, Line):
             remaining.append(outside or piece)
     is_flat = len({row for row, _ in cells}) < 2 or len({column for _, column in cells}) < 2 or len(cells) < 4
-    if is_flat or any(_has_rows(lines, gap) for lines in cells.values()):
+    # If a cell contains rows, not all columns of the table are ruled.
+    has_rows = any(sum(len(split_cells(words, gap)) > 1 for words in lines) > 1 for lines in cells.values())
+    if is_flat or has_rows:
         return pieces
     rows = [[origins[row, column] for column in range(len(grid.xs) - 1)] for row in range(len(grid.ys) - 1)]
     rows = [row for row in rows if any(position in cells for position in row)]
@@ -398,11 +400,6 @@ def _insert_table(
     table = [texts for row in rows for texts in _split_row([cells.get(position, []) for position in row])]
     remaining.insert(index, _render(table, heads, next(iter(cells.values()))[0][0]))
     return remaining
-
-
-def _has_rows(lines: Sequence[list[Word]], gap: float) -> bool:
-    """Return whether a grid cell contains rows: not all columns of the table are ruled."""
-    return sum(len(split_cells(words, gap)) > 1 for words in lines) > 1
 
 
 def _split_row(row: Sequence[list[list[Word]]]) -> list[list[str]]:

@@ -10,7 +10,7 @@ import pytest
 
 from rag.errors import IngestError
 from rag.reading.documents import read_document
-from rag.web.media import CSV, DOCX, EML, EPUB, IPYNB, MSG, ODS, ODT, PPTX, VTT, XLS, XLSX
+from rag.web.media import CSV, DOCX, EML, EPUB, IPYNB, MSG, ODS, ODT, PICTURE, PPTX, VTT, XLS, XLSX
 from tests.support import office
 from tests.support.hostile import HOSTILE, word
 
@@ -79,6 +79,7 @@ def laughing() -> bytes:
         (CSV, b",,,\n,,", "document_no_text"),
         (CSV, b"a" + b",b" * 600, "table_too_wide"),
         (CSV, b'a,b\n"' + b"never ends\n" * 30_000, "table_broken"),
+        (PICTURE, b"\x89PNG", "picture_unread"),  # without text recognition
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

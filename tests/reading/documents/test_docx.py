@@ -265,8 +265,3 @@ def test_equations_are_latex() -> None:
         run("So "), f"<m:oMath>{letter('v=')}{fraction}{letter('+')}{root}{fenced}</m:oMath>", run(" holds.")
     )
     assert text_in(body) == r"So v=\frac{s}{t}+\sqrt[3]{g}[x^2] holds."
-
-
-def test_the_strict_dialect_reads_the_same() -> None:
-    package = office.docx(paragraph(run("10"), run("6", "<w:vertAlign w:val='superscript'/>"), run(" litres")))
-    assert read_docx(office.strict(package), "x.docx") == read_docx(package, "x.docx")

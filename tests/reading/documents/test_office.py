@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from io import BytesIO
 from zipfile import ZipFile
 
@@ -9,8 +10,10 @@ import docx
 import pytest
 
 from rag.errors import IngestError
+from rag.reading.documents import read_document
 from rag.reading.documents.docx import format_number
 from rag.reading.documents.office import normalize_package, open_package
+from rag.web.media import DOCX, PPTX, XLSX
 from tests.support import office
 
 
@@ -26,6 +29,19 @@ def test_a_package_is_bounded_by_what_it_says_that_it_unpacks_to() -> None:
 def test_what_is_right_stays_as_it_is() -> None:
     body = office.docx("<w:p/>")
     assert normalize_package(body, "x").getvalue() == body
+
+
+@pytest.mark.parametrize(
+    ("kind", "package"),
+    [
+        (DOCX, office.docx("<w:p><w:r><w:rPr><w:strike/></w:rPr><w:t>Lit.</w:t></w:r></w:p>")),
+        (PPTX, office.pptx(office.shape("<a:p><a:r><a:t>Lit.</a:t></a:r></a:p>"))),
+        (XLSX, office.xlsx([["Pier", "Since"], ["North", date(1931, 3, 5)]])),
+    ],
+    ids=["docx", "pptx", "xlsx"],
+)
+def test_the_strict_dialect_reads_the_same(kind: str, package: bytes) -> None:
+    assert read_document(office.strict(package), kind, None, "x") == read_document(package, kind, None, "x")
 
 
 def test_a_relation_to_nowhere_is_left_out() -> None:

@@ -81,8 +81,3 @@ def test_the_figures_of_charts() -> None:
         "## Slide 1\n\nBerths\n\n|  | 2021 | 2022 |\n|---|---|---|\n| North | 3 | 0.3 |\n| South |  | 4 |\n\n"
         "|  | Depth |\n|---|---|\n| 1.5 | 2 |"
     )
-
-
-def test_the_strict_dialect_reads_the_same() -> None:
-    package = office.pptx(office.shape(paragraph("The lamp is lit.", ">")))
-    assert read_pptx(office.strict(package), "x.pptx") == read_pptx(package, "x.pptx")

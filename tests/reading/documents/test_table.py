@@ -32,10 +32,6 @@ def test_delimiters(source: str, delimiter: str) -> None:
     assert find_delimiter(source) == delimiter
 
 
-def test_numbers_name_no_column() -> None:
-    assert text_of("1,2\n3,4").startswith("| 1 | 2 |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |")
-
-
 @pytest.mark.parametrize(
     "header",
     [
@@ -59,21 +55,25 @@ def test_years_in_every_row_name_no_column(rows: str) -> None:
     assert text_of(rows).startswith("| 1 | 2 |")
 
 
-def test_what_stands_alone_above_a_header_is_no_row() -> None:
-    assert text_of("Fees of 2024,,\n,,\nPier,May,June\nNorth,3,4\nSouth,,6\n") == (
-        "Fees of 2024\n\n| Pier | May | June |\n| --- | --- | --- |\n| North | 3 | 4 |\n| South |  | 6 |"
-    )
-
-
-def test_a_blank_row_parts_tables_where_another_begins() -> None:
-    assert text_of("Pier,May\nNorth,3\n,\nSouth,4\n") == ("| Pier | May |\n| --- | --- |\n| North | 3 |\n| South | 4 |")
-    assert text_of("Pier,May\nNorth,3\n,\nBoat,Crew\nTern,two\n") == (
-        "| Pier | May |\n| --- | --- |\n| North | 3 |\n\n| Boat | Crew |\n| --- | --- |\n| Tern | two |"
-    )
-
-
-def test_a_single_row_is_no_header() -> None:
-    assert text_of("name,price") == "| 1 | 2 |\n| --- | --- |\n| name | price |"
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (
+            "Fees of 2024,,\n,,\nPier,May,June\nNorth,3,4\nSouth,,6\n",
+            "Fees of 2024\n\n| Pier | May | June |\n| --- | --- | --- |\n| North | 3 | 4 |\n| South |  | 6 |",
+        ),
+        ("Pier,May\nNorth,3\n,\nSouth,4\n", "| Pier | May |\n| --- | --- |\n| North | 3 |\n| South | 4 |"),
+        (
+            "Pier,May\nNorth,3\n,\nBoat,Crew\nTern,two\n",
+            "| Pier | May |\n| --- | --- |\n| North | 3 |\n\n| Boat | Crew |\n| --- | --- |\n| Tern | two |",
+        ),
+        ("name,price", "| 1 | 2 |\n| --- | --- |\n| name | price |"),
+        ("1,2\n3,4", "| 1 | 2 |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"),
+    ],
+    ids=["title", "blank row", "blank row, another table", "one row", "numbers"],
+)
+def test_where_tables_and_headers_begin(source: str, text: str) -> None:
+    assert text_of(source) == text
 
 
 def test_encodings() -> None:

@@ -130,8 +130,3 @@ def test_cells_in_the_farthest_corner() -> None:
     book = book_of(["Pier", "Fee"], ["North", 3])
     book.active["XFD1048576"] = "corner"
     assert text_of(book) == "## Fees\n\n| Pier | Fee |\n| --- | --- |\n| North | 3 |\n\ncorner"
-
-
-def test_the_strict_dialect_reads_the_same() -> None:
-    package = office.saved(book_of(["Pier", "Since"], ["North", date(1931, 3, 5)]))
-    assert read_xlsx(office.strict(package), "x.xlsx") == read_xlsx(package, "x.xlsx")
