@@ -27,6 +27,7 @@ from rag.reading.parser import Parser
 from rag.runs.runs import Runs
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
+from rag.store.sql.database import Database
 from rag.ui.serving.startup import skip_component_scan
 from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
@@ -166,6 +167,14 @@ def postgres_url(postgres_server: str, postgres_template: str) -> Iterator[str]:
 def database_location(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
     """Return the location of a database for `Database`: tests that use it run with SQLite and with Postgres."""
     return tmp_path / "app.db" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+def database(database_location: Path | str) -> Iterator[Database]:
+    """Yield a database with empty tables, in SQLite and in Postgres."""
+    opened = Database(database_location)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

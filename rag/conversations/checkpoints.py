@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -23,19 +22,16 @@ if TYPE_CHECKING:
     from rag.store.sql.postgres import Postgres
 
 _DELETE_SECONDS: Final = 10.0
+_DAYS: Final = 30.0  # for which histories of runs are stored
+_MEGABYTES: Final = 500  # of histories in SQLite
 
 
 class Checkpoints:
     """The checkpointer, created on first use. Thread-safe."""
 
-    def __init__(
-        self, path: Path, postgres: Postgres | None = None, *, days: float = 30, megabytes: float = 500
-    ) -> None:
-        """Histories of runs are stored for `days`, and in SQLite up to `megabytes`."""
+    def __init__(self, path: Path, postgres: Postgres | None = None) -> None:
         self._path = path
         self._database = postgres
-        self._days = days
-        self._megabytes = megabytes
         self._lock = threading.Lock()
         self._saver: BaseCheckpointSaver[Any] | None = None
         self._postgres: PostgresCheckpoints | None = None
@@ -48,16 +44,10 @@ class Checkpoints:
         with self._lock:
             if self._saver is None and self._database:
                 self._postgres = pg = PostgresCheckpoints(self._database)
-                self._saver = ConversationSaver(
-                    pg.open_saver, pg.prune, partial(pg.enforce_limits, oldest=self._oldest)
-                )
+                self._saver = ConversationSaver(pg.open_saver, pg.prune, pg.enforce_limits)
             elif self._saver is None:
-                enforce_limits = partial(_enforce_limits, oldest=self._oldest, megabytes=self._megabytes)
-                self._saver = ConversationSaver(self._sqlite, _prune, enforce_limits)
+                self._saver = ConversationSaver(self._sqlite, _prune, _enforce_limits)
             return self._saver
-
-    def _oldest(self) -> str:
-        return first_id(time.time() - self._days * 86_400)
 
     def close(self) -> None:
         """Close the connections to Postgres. Blocks, like `delete`."""
@@ -98,12 +88,12 @@ async def _prune(saver: AsyncSqliteSaver, conversation_id: str, namespace: str, 
         await saver.conn.commit()
 
 
-async def _enforce_limits(saver: AsyncSqliteSaver, oldest: Callable[[], str], megabytes: float) -> None:
-    """Delete checkpoints with ids below `oldest`, and the oldest beyond `megabytes`; each namespace keeps its newest.
+async def _enforce_limits(saver: AsyncSqliteSaver) -> None:
+    """Delete checkpoints that are too old, and the oldest that are too many; each namespace keeps its newest.
 
     A step's writes may precede their checkpoint, so writes newer than all checkpoints are kept.
     """
-    limits = {"oldest": oldest(), "most": int(megabytes * 1_000_000)}
+    limits = {"oldest": first_id(time.time() - _DAYS * 86_400), "most": int(_MEGABYTES * 1_000_000)}
     async with saver.lock:
         await saver.conn.execute(_OUT_OF_BOUNDS, limits)
         await saver.conn.execute(_WITHOUT_CHECKPOINT)
@@ -174,10 +164,11 @@ class PostgresCheckpoints:
             for statement in _POSTGRES_UNUSED:
                 await connection.execute(statement, parameters)
 
-    async def enforce_limits(self, _: AsyncPostgresSaver, oldest: Callable[[], str]) -> None:
-        """Delete checkpoints with ids below `oldest`, except each namespace's newest."""
+    async def enforce_limits(self, _: AsyncPostgresSaver) -> None:
+        """Delete checkpoints that are too old, except each namespace's newest."""
+        oldest = first_id(time.time() - _DAYS * 86_400)
         async with self._pool.connection() as connection, connection.transaction():
-            rows = await (await connection.execute(_POSTGRES_TOO_OLD, {"oldest": oldest()})).fetchall()
+            rows = await (await connection.execute(_POSTGRES_TOO_OLD, {"oldest": oldest})).fetchall()
             for thread, namespace in {(row["thread_id"], row["checkpoint_ns"]) for row in rows}:
                 for statement in _POSTGRES_UNUSED:
                     await connection.execute(statement, {"thread": thread, "namespace": namespace})

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -68,18 +68,21 @@ Save = Callable[[Mapping[str, Any]], object]
 _SECONDS: Final = 60.0
 
 
-async def suggest_questions(answer: Answer, reasoner: object, likelihood: Likelihood | None = None) -> list[str]:
+async def suggest_questions(
+    answer: Answer, reasoner: object, likelihood: Likelihood | None = None, budget: CallBudget | None = None
+) -> list[str]:
     """Propose up to three follow-ups.
 
-    `likelihood` returns the likelihood that the passages answer a question, and may block.
+    `likelihood` returns the likelihood that the passages answer a question, and may block. Raises TimeoutError if this
+    takes longer than a minute.
     """
     question, answered = _effective_question(answer), _questions_above_quotes(answer)
     related = [one for one in from_headings(question, _find_related(answer)) if one not in answered]
-    return await _choose(answer, related, reasoner, likelihood)
+    return await _choose(answer, related, reasoner, likelihood, budget or CallBudget(1))
 
 
 async def _choose(
-    answer: Answer, headings: Sequence[str], reasoner: object, likelihood: Likelihood | None
+    answer: Answer, headings: Sequence[str], reasoner: object, likelihood: Likelihood | None, budget: CallBudget
 ) -> list[str]:
     """Return the first questions that pass the checks, from a model if there is one, then from `headings`."""
     if answer.notice and answer.notice.code == "wish_unknown":
@@ -89,13 +92,17 @@ async def _choose(
         return []
     question = _effective_question(answer)
     candidates: list[str] = []
-    if isinstance(reasoner, ChatReasoner):
-        try:
-            candidates = await reasoner.suggest(question, answer.text, answer.passages)
-        except ModelError as error:
-            log.info("the model proposed no questions to ask next (%s)", error.code)
-    candidates = [*candidates, *headings]
-    return await asyncio.to_thread(_select, question, candidates, answer.passages, likelihood)
+    async with asyncio.timeout(_SECONDS):
+        if isinstance(reasoner, ChatReasoner):
+            from rag.models.calls import count_calls
+
+            try:
+                work = partial(reasoner.suggest, question, answer.text, answer.passages)
+                candidates = await count_calls(budget, work)
+            except ModelError as error:
+                log.info("the model proposed no questions to ask next (%s)", error.code)
+        candidates = [*candidates, *headings]
+        return await asyncio.to_thread(_select, question, candidates, answer.passages, likelihood)
 
 
 def _effective_question(answer: Answer) -> str:
@@ -165,19 +172,14 @@ def _select(
         if not text or len(text) > _MAX_QUESTION or _normalise(text) in seen or question_language(text) != language:
             continue
         seen.add(_normalise(text))
-        if likelihood is None or _is_likely(likelihood, text, passages):
-            questions.append(text)
+        try:
+            if likelihood is None or likelihood(text, passages) >= MIN_LIKELIHOOD:
+                questions.append(text)
+        except RagError as error:
+            log.info("a question to ask next could not be tried (%s)", error.code)
         if len(questions) == MAX_SUGGESTIONS:
             break
     return questions
-
-
-def _is_likely(likelihood: Likelihood, question: str, passages: Sequence[Passage]) -> bool:
-    try:
-        return likelihood(question, passages) >= MIN_LIKELIHOOD
-    except RagError as error:
-        log.info("a question to ask next could not be tried (%s)", error.code)
-        return False
 
 
 def _normalise(text: str) -> str:
@@ -189,11 +191,9 @@ def questions_about(answer: Answer, reasoner: object, likelihood: Likelihood) ->
 
     Blocks as long as the model takes.
     """
-    budget = CallBudget(1, meter=Meter(Prices()))
-    choice = partial(_choose, answer, from_headings(_effective_question(answer), answer.passages), reasoner, likelihood)
-    work = asyncio.wait_for(_suggest_within(choice, reasoner, budget), _SECONDS)
+    headings = from_headings(_effective_question(answer), answer.passages)
     try:
-        return asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop()).result()
+        return BACKGROUND.wait(_choose(answer, headings, reasoner, likelihood, CallBudget(1)))
     except TimeoutError:
         return []
 
@@ -203,32 +203,19 @@ def propose(
 ) -> Future[None]:
     """Start generating follow-ups; `save` is called with them and their cost, in a worker thread."""
     budget = CallBudget(1, meter=Meter(prices or Prices()))
-    return asyncio.run_coroutine_threadsafe(_propose(answer, reasoner, likelihood, save, budget), BACKGROUND.loop())
 
+    async def suggest_and_save() -> None:
+        work = suggest_questions(answer, reasoner, likelihood, budget)
+        (questions,) = await asyncio.gather(work, return_exceptions=True)
+        if isinstance(questions, BaseException):
+            log_problem("no questions to ask next were found", questions)
+            return
+        extra = {"suggestions": questions, "suggestion_usage": asdict(budget.meter.usage()) if budget.used else None}
+        (problem,) = await asyncio.gather(asyncio.to_thread(save, extra), return_exceptions=True)
+        if isinstance(problem, BaseException):
+            log_problem("questions to ask next could not be kept", problem)
 
-async def _propose(
-    answer: Answer, reasoner: object, likelihood: Likelihood | None, save: Save, budget: CallBudget
-) -> None:
-    choice = partial(suggest_questions, answer, reasoner, likelihood)
-    work = asyncio.wait_for(_suggest_within(choice, reasoner, budget), _SECONDS)
-    (questions,) = await asyncio.gather(work, return_exceptions=True)
-    if isinstance(questions, BaseException):
-        log_problem("no questions to ask next were found", questions)
-        return
-    extra = {"suggestions": questions, "suggestion_usage": asdict(budget.meter.usage()) if budget.used else None}
-    (problem,) = await asyncio.gather(asyncio.to_thread(save, extra), return_exceptions=True)
-    if isinstance(problem, BaseException):
-        log_problem("questions to ask next could not be kept", problem)
-
-
-async def _suggest_within(
-    choice: Callable[[], Awaitable[list[str]]], reasoner: object, budget: CallBudget
-) -> list[str]:
-    if not isinstance(reasoner, ChatReasoner):
-        return await choice()
-    from rag.models.calls import count_calls
-
-    return await count_calls(budget, choice)
+    return asyncio.run_coroutine_threadsafe(suggest_and_save(), BACKGROUND.loop())
 
 
 NOTE_REASONER: Final = "wish"
@@ -491,7 +478,9 @@ class Conversations:
             hooks=Hooks(
                 on_answer=lambda answer: self._finish(conversation_id, turn_id, self._requests.pop(turn_id), answer),
                 on_text=lambda text: self._table.touch_turn(turn_id, text),
-                on_wait=lambda waits, spent: self._table.suspend_turn(turn_id, _pack_waits(waits, spent)),
+                on_wait=lambda waits, spent: self._table.suspend_turn(
+                    turn_id, {"asks": [asdict(wait) for wait in waits], "spent": asdict(spent)}
+                ),
                 on_spans=lambda spans: self._spans.save(turn_id, spans),
                 load_changes=lambda: self._changes.for_turn(turn_id),
                 dispatch=partial(self._dispatch, conversation_id, turn_id, request) if request.dispatch else None,
@@ -694,10 +683,6 @@ class Conversations:
         return self._process.may_be_alive(turn.process, turn.seen_at)
 
 
-def _pack_waits(waits: Sequence[Wait], spent: UsageSnapshot) -> dict[str, Any]:
-    return {"asks": [asdict(wait) for wait in waits], "spent": asdict(spent)}
-
-
 def _answer_of(turn: Turn) -> Answer | None:
     """Return the stored answer; for one interrupted by the end of its process, its text so far.
 
@@ -722,21 +707,19 @@ def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:
 
     Questions without an answer are included, since the next may refer to them; messages that only save are not.
     """
-    answers = [(turn.answer, turn.route) for turn in turns if turn.answer is not None]
-    questions = [
-        pair for pair in answers if not question_problem(pair[0].question) and pair[0].reasoner != NOTE_REASONER
-    ]
-    return [_exchange(*pair) for pair in questions]
-
-
-def _exchange(answer: Answer, routing: Mapping[str, Any]) -> Exchange:
-    has_answer = answer.mode != "summary" or answer.outcome in _ANSWERS
-    has_tool = answer.mode == "tool" and routing.get("route") != "web"
-    aside = answer.mode in ("save", "remove") or not has_answer or has_tool
-    text = answer.text if answer.outcome in _ANSWERS else ""
-    added = [row["url_hash"] for row in routing.get("saved", ()) if row["status"] in SAVED]
-    pages = tuple(dict.fromkeys(citation.url_hash for citation in answer.citations)) or tuple(added)
-    return Exchange(answer.question, text, answer.standalone, aside, pages)
+    exchanges = []
+    for turn in turns:
+        answer, routing = turn.answer, turn.route
+        if answer is None or question_problem(answer.question) or answer.reasoner == NOTE_REASONER:
+            continue
+        has_answer = answer.mode != "summary" or answer.outcome in _ANSWERS
+        has_tool = answer.mode == "tool" and routing.get("route") != "web"
+        aside = answer.mode in ("save", "remove") or not has_answer or has_tool
+        text = answer.text if answer.outcome in _ANSWERS else ""
+        added = [row["url_hash"] for row in routing.get("saved", ()) if row["status"] in SAVED]
+        pages = tuple(dict.fromkeys(citation.url_hash for citation in answer.citations)) or tuple(added)
+        exchanges.append(Exchange(answer.question, text, answer.standalone, aside, pages))
+    return exchanges
 
 
 def title_of(message: str, titles: Mapping[str, str] = MappingProxyType({})) -> str:

@@ -129,31 +129,24 @@ def note(answer: Answer, language: Language = "en") -> str:
 def _markdown_sources(answer: Answer, language: Language) -> list[str]:
     if not answer.citations:
         return []
-    return [f"**{_text('export_sources', language)}**", "\n".join(map(_markdown_source, answer.citations))]
-
-
-def _markdown_source(citation: Citation) -> str:
-    title = _escape_markdown(_title_of(citation))
-    link = (
-        f"[{title}](<{_link(citation.url).replace('<', '%3C').replace('>', '%3E')}>)" if _link(citation.url) else title
-    )
-    return f"{citation.n}. {link}\n   > {_escape_markdown(_quote(citation))}"
+    rows = []
+    for citation in answer.citations:
+        title, url = _escape_markdown(_title_of(citation)), _link(citation.url)
+        link = f"[{title}](<{url.replace('<', '%3C').replace('>', '%3E')}>)" if url else title
+        rows.append(f"{citation.n}. {link}\n   > {_escape_markdown(_quote(citation))}")
+    return [f"**{_text('export_sources', language)}**", "\n".join(rows)]
 
 
 def _tame_markdown(text: str) -> str:
     """Escape everything in the text that a Markdown renderer would load, run or link."""
     parts, at = [], 0
-    for start, end in code_spans(text):
-        parts += [_tame(text[at:start]), text[start:end]]
+    for start, end in (*code_spans(text), (len(text), len(text))):
+        prose = _HEADING.sub(lambda match: match[1] + "#" * min(6, len(match[2]) + _HEADING_OFFSET), text[at:start])
+        parts += [_ACTIVE_MARKUP.sub(r"\\\g<0>", prose), text[start:end]]
         at = end
-    whole = "".join([*parts, _tame(text[at:])])
+    whole = "".join(parts)
     fences = _FENCE.findall(whole)
     return f"{whole}\n{fences[-1]}" if len(fences) % 2 else whole
-
-
-def _tame(text: str) -> str:
-    text_below = _HEADING.sub(lambda match: match[1] + "#" * min(6, len(match[2]) + _HEADING_OFFSET), text)
-    return _ACTIVE_MARKUP.sub(r"\\\g<0>", text_below)
 
 
 def _escape_markdown(text: str) -> str:
@@ -188,9 +181,15 @@ def _html_turn(turn: TurnView, place: int, language: Language) -> str:
             parts.append(f'<p class="note">{escape(understood)}</p>')
         parts += [f'<p class="note">{escape(note)}</p>' for note in _notes(answer, language)]
         parts.append(_html_text(_mark_doubts(answer, language), answer, place))
-        if answer.citations:
-            sources = "\n".join(_html_source(one, place) for one in answer.citations)
-            parts.append(f"<h3>{escape(_text('export_sources', language))}</h3>\n<ol>\n{sources}\n</ol>")
+        sources = []
+        for citation in answer.citations:
+            title, url = escape(_title_of(citation)), _link(citation.url)
+            link = f'<a href="{escape(url)}" rel="noopener noreferrer nofollow">{title}</a>' if url else title
+            quote = f"<blockquote>{escape(_quote(citation))}</blockquote>"
+            sources.append(f'<li id="s{place}-{citation.n}" value="{citation.n}">{link}{quote}</li>')
+        if sources:
+            heading, rows = escape(_text("export_sources", language)), "\n".join(sources)
+            parts.append(f"<h3>{heading}</h3>\n<ol>\n{rows}\n</ol>")
         for heading, lines in _appendix(answer, language):
             items = "\n".join(f'<li style="margin-left:{1.5 * depth}rem">{escape(line)}</li>' for depth, line in lines)
             parts.append(f"<h3>{escape(heading)}</h3>\n<ul>\n{items}\n</ul>")
@@ -198,26 +197,24 @@ def _html_turn(turn: TurnView, place: int, language: Language) -> str:
 
 
 def _html_text(text: str, answer: Answer, place: int) -> str:
+    """Render Markdown as HTML, with links from citation marks to the sources."""
     numbers = {citation.n for citation in answer.citations}
 
     def link(match: re.Match[str]) -> str:
         number = int(match[1])
         return f'<a href="#s{place}-{number}">[{number}]</a>' if number in numbers else match[0]
 
-    return _as_html(text, lambda words: _MARKS.sub(link, escape(words)))
-
-
-def _as_html(text: str, write: Callable[[str], str]) -> str:
-    """Render Markdown as HTML; `write` escapes the text between the tags, and may add markup."""
     parser = _parser()
     tokens = parser.parse(text)
     for token in tokens:
         if token.type.startswith("heading_"):
             token.tag = f"h{min(6, int(token.tag[1]) + _HEADING_OFFSET)}"
-    return _Html(write).render(tokens, parser.options, {})
+    return _Html(lambda words: _MARKS.sub(link, escape(words))).render(tokens, parser.options, {})
 
 
 class _Html(RendererHTML):
+    """A renderer whose `write` escapes the text between the tags, and may add markup."""
+
     def __init__(self, write: Callable[[str], str]) -> None:
         super().__init__()
         self._write = write
@@ -227,13 +224,6 @@ class _Html(RendererHTML):
 
     def softbreak(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         return "<br>\n"
-
-
-def _html_source(citation: Citation, place: int) -> str:
-    title, url = escape(_title_of(citation)), _link(citation.url)
-    link = f'<a href="{escape(url)}" rel="noopener noreferrer nofollow">{title}</a>' if url else title
-    quote = escape(_quote(citation))
-    return f'<li id="s{place}-{citation.n}" value="{citation.n}">{link}<blockquote>{quote}</blockquote></li>'
 
 
 # Word
@@ -247,39 +237,33 @@ def _docx(conversation: Conversation, turns: Sequence[TurnView], language: Langu
     document.add_paragraph(_text("export_made", language, date=now()[:10]))
     for turn in turns:
         document.add_heading(_remove_invalid(turn.question), 1)
-        if turn.answer is None:
+        answer = turn.answer
+        if answer is None:
             document.add_paragraph(_text("export_unfinished", language))
-        else:
-            _docx_answer(document, turn.answer, language)
+            continue
+        for note in _notes(answer, language):
+            document.add_paragraph(_remove_invalid(note))
+        text = _remove_invalid(_mark_doubts(answer, language))
+        for node in SyntaxTreeNode(_parser().parse(text)).children:
+            _add_block(document, node)
+        if answer.citations:
+            document.add_heading(_text("export_sources", language), 2)
+        for one in answer.citations:
+            document.add_paragraph(_remove_invalid(f"[{one.n}] {_title_of(one)}"))
+            document.add_paragraph(_remove_invalid(_quote(one)), style="Quote")
+            document.add_paragraph(_remove_invalid(_link(one.url)))
+        for heading, lines in _appendix(answer, language):
+            document.add_heading(heading, 2)
+            for depth, line in lines:
+                style = f"List Bullet {min(3, depth + 1)}" if depth else "List Bullet"
+                document.add_paragraph(_remove_invalid(line), style=style)
     file = io.BytesIO()
     document.save(file)
     return file.getvalue()
 
 
-def _docx_answer(document: Any, answer: Answer, language: Language) -> None:
-    for note in _notes(answer, language):
-        document.add_paragraph(_remove_invalid(note))
-    _add_to_word(document, _remove_invalid(_mark_doubts(answer, language)))
-    if answer.citations:
-        document.add_heading(_text("export_sources", language), 2)
-    for one in answer.citations:
-        document.add_paragraph(_remove_invalid(f"[{one.n}] {_title_of(one)}"))
-        document.add_paragraph(_remove_invalid(_quote(one)), style="Quote")
-        document.add_paragraph(_remove_invalid(_link(one.url)))
-    for heading_, lines in _appendix(answer, language):
-        document.add_heading(heading_, 2)
-        for depth, line in lines:
-            style = f"List Bullet {min(3, depth + 1)}" if depth else "List Bullet"
-            document.add_paragraph(_remove_invalid(line), style=style)
-
-
-def _add_to_word(document: Any, text: str) -> None:
-    """Add Markdown text to a python-docx document, with headings from level 2."""
-    for node in SyntaxTreeNode(_parser().parse(text)).children:
-        _add_block(document, node)
-
-
 def _add_block(document: Any, node: SyntaxTreeNode, style: str | None = None, depth: int = 0) -> None:
+    """Add a block of Markdown to a python-docx document, with headings from level 2."""
     match node.type:
         case "heading":
             _add_runs(document.add_heading("", max(2, int(node.tag[1]))), node)
@@ -291,19 +275,16 @@ def _add_block(document: Any, node: SyntaxTreeNode, style: str | None = None, de
                 for block in item.children:
                     _add_block(document, block, f"{name} {min(3, depth + 1)}" if depth else name, depth + 1)
         case "table":
-            _add_table(document, [row for part in node.children for row in part.children])
+            rows = [row for part in node.children for row in part.children]
+            table = document.add_table(len(rows), max(len(row.children) for row in rows), "Table Grid")
+            for cells, row in zip(table.rows, rows, strict=True):
+                for cell, content in zip(cells.cells, row.children, strict=False):
+                    _add_runs(cell.paragraphs[0], content)
         case "blockquote":
             for block in node.children:
                 _add_block(document, block, "Quote", depth)
         case "paragraph":
             _add_runs(document.add_paragraph(style=style), node)
-
-
-def _add_table(document: Any, rows: Sequence[SyntaxTreeNode]) -> None:
-    table = document.add_table(len(rows), max(len(row.children) for row in rows), "Table Grid")
-    for cells, row in zip(table.rows, rows, strict=True):
-        for cell, node in zip(cells.cells, row.children, strict=False):
-            _add_runs(cell.paragraphs[0], node)
 
 
 def _add_runs(paragraph: Any, node: SyntaxTreeNode) -> None:

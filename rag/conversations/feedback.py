@@ -6,7 +6,7 @@ A set is two files: `pages.jsonl` {"url", "title", "lang", "text"} and `question
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal
 
 from rag.checking.rules import occurs_in
@@ -14,7 +14,7 @@ from rag.conversations.conversations import Conversations
 from rag.reasoning.questions import find_earlier_questions
 from rag.store.sql.database import Database
 from rag.text import question_language, split_sentences
-from rag.types import Answer, Page
+from rag.types import Page
 
 REASONS: Final = ("wrong", "incomplete", "wrong_source", "not_in_pages", "outdated", "language", "other")
 """Reasons for a bad rating; the screens have a label for each."""
@@ -51,14 +51,25 @@ class Feedback:
         """
         turn = self._conversations.turn(turn_id, owner)
         library = self._conversations.conversation(turn.conversation_id, owner).library
-        data = {
+        data: dict[str, Any] = {
             "reason": reason if reason in REASONS else "",
             "comment": comment.strip(),
             "correction": correction.strip(),
             "question": turn.question,
             "settings": dict(turn.settings),
-            **_pack_answer(turn.answer),
         }
+        if (answer := turn.answer) is not None:
+            data |= {
+                "standalone": answer.standalone,
+                "before": find_earlier_questions(answer.steps),
+                "text": answer.text,
+                "outcome": answer.outcome,
+                "reasoner": answer.reasoner,
+                "passages": [passage.id for passage in answer.passages],
+                "pages": list(dict.fromkeys(passage.url_hash for passage in answer.passages)),
+                "homes": {passage.url_hash: passage.library for passage in answer.passages if passage.library},
+                "evidence": [{"url": one.url, "quote": one.quote} for one in answer.citations],
+            }
         self._database.feedback.save(turn_id, library, owner, rating=rating, data=data)
         if self._on_rated is not None and turn.run_id:
             self._on_rated(turn.run_id, rating)
@@ -88,22 +99,6 @@ class Feedback:
                 yield {"url": page.url, "title": page.title, "lang": page.language, "text": page.text}
 
 
-def _pack_answer(answer: Answer | None) -> dict[str, Any]:
-    if answer is None:
-        return {}
-    return {
-        "standalone": answer.standalone,
-        "before": find_earlier_questions(answer.steps),
-        "text": answer.text,
-        "outcome": answer.outcome,
-        "reasoner": answer.reasoner,
-        "passages": [passage.id for passage in answer.passages],
-        "pages": list(dict.fromkeys(passage.url_hash for passage in answer.passages)),
-        "homes": {passage.url_hash: passage.library for passage in answer.passages if passage.library},
-        "evidence": [{"url": one.url, "quote": one.quote} for one in answer.citations],
-    }
-
-
 def _places(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the library and url_hash of each page that an answer was written from."""
     homes = row["data"].get("homes", {})
@@ -116,7 +111,13 @@ def _row(row: Mapping[str, Any], page_of: PageOf | None) -> dict[str, Any]:
     correction, is_good = data.get("correction", ""), row["rating"] > 0
     evidence = list(data.get("evidence", ())) if is_good and not correction else []
     if correction and page_of is not None:
-        evidence = _find_evidence(correction, [page_of(*place) for place in _places(row)])
+        evidence = [
+            {"url": page.url, "quote": page.text[start:end]}
+            for place in _places(row)
+            if (page := page_of(*place)) is not None
+            for start, end in split_sentences(page.text)
+            if occurs_in(correction, page.text[start:end])
+        ]
     answers = [correction] if correction else [quote["quote"] for quote in evidence]
     return {
         "id": row["id"],
@@ -129,14 +130,3 @@ def _row(row: Mapping[str, Any], page_of: PageOf | None) -> dict[str, Any]:
         "reason": data.get("reason", ""),
         "settings": data.get("settings", {}),
     }
-
-
-def _find_evidence(text: str, pages: Sequence[Page | None]) -> list[dict[str, str]]:
-    """Return the sentences of the pages that contain `text`."""
-    return [
-        {"url": page.url, "quote": page.text[start:end]}
-        for page in pages
-        if page is not None
-        for start, end in split_sentences(page.text)
-        if occurs_in(text, page.text[start:end])
-    ]

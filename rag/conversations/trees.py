@@ -37,7 +37,20 @@ def nodes_of(rows: Iterable[Row]) -> list[TreeNode]:
     titles = {(at, row["passage"]): row["title"] or row["url"] for at, group in by_node.items() for row in group}
     below: dict[str, list[TreeNode]] = {}
     for group in by_node.values():
-        below.setdefault(group[0]["parent"], []).append(_node(group, titles))
+        row = group[0]
+        outcome: State = "answered" if row["answered"] else "unanswered"
+        node = TreeNode(
+            _number(row["node"]),
+            row["depth"],
+            row["question"],
+            outcome if row["status"] == "done" else row["status"],
+            row,
+            _number(row["same_as"]),
+            _number(row["parent"]),
+            titles.get((row["parent"], row["completes"]), ""),
+            [other for other in group if other["passage"]],
+        )
+        below.setdefault(row["parent"], []).append(node)
     return list(_walk("", below))
 
 
@@ -45,22 +58,6 @@ def _walk(parent: str, below: Mapping[str, Sequence[TreeNode]]) -> Iterable[Tree
     for node in below.get(parent, ()):
         yield node
         yield from _walk(node.row["node"], below)
-
-
-def _node(rows: Sequence[Row], titles: Mapping[tuple[str, str], str]) -> TreeNode:
-    row = rows[0]
-    outcome: State = "answered" if row["answered"] else "unanswered"
-    return TreeNode(
-        _number(row["node"]),
-        row["depth"],
-        row["question"],
-        outcome if row["status"] == "done" else row["status"],
-        row,
-        _number(row["same_as"]),
-        _number(row["parent"]),
-        titles.get((row["parent"], row["completes"]), ""),
-        [other for other in rows if other["passage"]],
-    )
 
 
 def _number(node: str) -> int:

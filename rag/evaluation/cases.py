@@ -100,7 +100,11 @@ def case_of(row: Mapping[str, Any], number: int = 1) -> Case:
     question = str(row["question"]).strip()
     if not question:
         raise ValueError("an empty question")
-    evidence = tuple(map(_read_evidence, row.get("evidence") or ()))
+    states: dict[str, EvidenceState] = {"moved": "moved", "lost": "lost"}
+    evidence = tuple(
+        Evidence(str(e.get("url", "")), str(e["quote"]), float(e.get("grade", 1)), states.get(e.get("state", ""), ""))
+        for e in row.get("evidence") or ()
+    )
     answerable = row.get("answerable")
     return Case(
         id=str(row.get("id") or number),
@@ -113,13 +117,6 @@ def case_of(row: Mapping[str, Any], number: int = 1) -> Case:
         history=tuple((str(turn["question"]), str(turn.get("answer") or "")) for turn in row.get("history") or ()),
         without=_read_texts(row.get("without")),
         status="draft" if row.get("status") == "draft" else "approved",
-    )
-
-
-def _read_evidence(row: Mapping[str, Any]) -> Evidence:
-    states: dict[str, EvidenceState] = {"moved": "moved", "lost": "lost"}
-    return Evidence(
-        str(row.get("url", "")), str(row["quote"]), float(row.get("grade", 1)), states.get(row.get("state", ""), "")
     )
 
 
@@ -152,7 +149,11 @@ def read_cases(text: str, name: str, limit: int | None = None) -> list[Case]:
             if limit is not None and number > limit:
                 raise IngestError("set_full", most=f"{limit:,}")
             data = json.loads(row) if isinstance(row, str) else row
-            case = case_of(_from_ragas(data) if "user_input" in data else data, number)
+            if "user_input" in data:  # a row of RAGAS
+                quotes = [{"quote": quote} for quote in data.get("reference_contexts") or ()]
+                answers = [data["reference"]] if data.get("reference") else []
+                data = {**data, "question": data["user_input"], "answers": answers, "evidence": quotes}
+            case = case_of(data, number)
             if case.id in cases:
                 raise IngestError("set_row_twice", name=name, line=number, id=case.id)
             cases[case.id] = case
@@ -183,45 +184,36 @@ def _parse_cell(column: str, value: str) -> Any:
     return json.loads(value.lower()) if column == "answerable" else value
 
 
-def _from_ragas(row: Mapping[str, Any]) -> dict[str, Any]:
-    quotes = [{"quote": quote} for quote in row.get("reference_contexts") or ()]
-    answers = [row["reference"]] if row.get("reference") else []
-    return {**row, "question": row["user_input"], "answers": answers, "evidence": quotes}
-
-
 def write_cases(cases: Sequence[Case], form: Format, answers: Mapping[str, RagasAnswer] | None = None) -> str:
     """Return the cases as a file for `read_cases`; RAGAS's rows include the `answers`, by the case's id."""
-    if form == "ragas":
-        return _to_jsonl(_as_ragas(case, (answers or {}).get(case.id, RagasAnswer())) for case in cases)
     rows = [row_of(case) for case in cases]
-    if form == "jsonl":
-        return _to_jsonl(rows)
+    if form == "ragas":
+        pairs = [(case, (answers or {}).get(case.id, RagasAnswer())) for case in cases]
+        rows = [
+            {
+                "id": case.id,
+                "user_input": case.question,
+                "response": answer.response,
+                "retrieved_contexts": list(answer.contexts),
+                "reference": case.answers[0] if case.answers else "",
+                "reference_contexts": case.quotes,
+                "tags": list(case.tags),
+            }
+            for case, answer in pairs
+        ]
+    if form != "csv":
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     out = io.StringIO()
     columns = list(dict.fromkeys(key for row in rows for key in row))
     table = csv.DictWriter(out, columns, lineterminator="\n")
     table.writeheader()
-    table.writerows({key: escape_formula(_flatten(value)) for key, value in row.items()} for row in rows)
+    for row in rows:
+        cells = {
+            key: json.dumps(value, ensure_ascii=False) if isinstance(value, list | bool) else str(value)
+            for key, value in row.items()
+        }
+        table.writerow({key: escape_formula(cell) for key, cell in cells.items()})
     return out.getvalue()
-
-
-def _as_ragas(case: Case, answer: RagasAnswer) -> dict[str, Any]:
-    return {
-        "id": case.id,
-        "user_input": case.question,
-        "response": answer.response,
-        "retrieved_contexts": list(answer.contexts),
-        "reference": case.answers[0] if case.answers else "",
-        "reference_contexts": case.quotes,
-        "tags": list(case.tags),
-    }
-
-
-def _flatten(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | bool) else str(value)
-
-
-def _to_jsonl(rows: Iterable[Mapping[str, Any]]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 # Settings

@@ -106,71 +106,51 @@ def compare(
         for name, entry in row.items()
         if entry.metric.better and entry.difference.verdict != "too_few"
     }
-    adjusted = holm(p_values)
-    return [[_adjust(entry, adjusted.get((i, name))) for name, entry in row.items()] for i, row in enumerate(results)]
-
-
-def _adjust(compared: MetricDifference, p: float | None) -> MetricDifference:
-    """Set the adjusted p-value; a difference that is no longer significant takes more questions to show."""
-    if p is None or p <= ALPHA:
-        return compared if p is None else replace(compared, p=p)
-    difference = compared.difference
-    needed = pairs_needed(difference.n, difference.delta.value, difference.error, ALPHA * difference.p / p)
-    return replace(compared, p=p, difference=replace(difference, verdict="no_difference_shown", needed=needed))
-
-
-class _Sides:
-    """The values of two runs: of their common questions or, if there are none, as two independent samples."""
-
-    def __init__(self, before: Scores, after: Scores, ids: Sequence[str] | None) -> None:
-        sides = [[key for key in (side if ids is None else ids) if key in side] for side in (before, after)]
-        common = [key for key in sides[0] if key in after]
-        self.paired = bool(common)
-        self.columns = [columns_of([side[key] for key in common or sides[i]]) for i, side in enumerate((before, after))]
-
-    def masks(self, metric: Metric) -> list[Mask]:
-        """Return masks of the questions on each side that have the metric."""
-        masks = [metric.mask(columns) for columns in self.columns]
-        return [masks[0] & masks[1]] * 2 if self.paired else masks
-
-    def samples(self, metrics: Sequence[Metric]) -> list[NDArray[np.float64]]:
-        """Return, for each side, each metric and its samples, (metrics, 1 + rounds); paired sides share samples."""
-        return [self._resample(index, metrics) for index in range(len(self.columns))]
-
-    def _resample(self, index: int, metrics: Sequence[Metric]) -> NDArray[np.float64]:
-        columns = self.columns[index]
-        masks = [self.masks(metric)[index] for metric in metrics]
-
-        def compute(weights: Weights) -> NDArray[np.float64]:
-            return np.array(
-                [metric.compute(weights, columns, mask) for metric, mask in zip(metrics, masks, strict=True)]
-            ).T
-
-        units = len(next(iter(columns.values())))
-        return resample(compute, units, PAIRED_ROUNDS, 0 if self.paired else index).T
-
-    def exact_p(self, metric: Metric) -> float | None:
-        """Return the p-value of McNemar's test for a binary metric of paired sides, else None."""
-        if not (metric.binary and self.paired):
-            return None
-        pairs = zip(self.columns, self.masks(metric), strict=True)
-        return mcnemar(*(columns[metric.name][mask] for columns, mask in pairs))
+    for (i, name), p in holm(p_values).items():
+        difference = results[i][name].difference
+        if p > ALPHA:  # it takes more questions to show
+            needed = pairs_needed(difference.n, difference.delta.value, difference.error, ALPHA * difference.p / p)
+            difference = replace(difference, verdict="no_difference_shown", needed=needed)
+        results[i][name] = replace(results[i][name], p=p, difference=difference)
+    return [list(row.values()) for row in results]
 
 
 def _differences(
     before: Scores, after: Scores, ids: Sequence[str] | None, names: Sequence[str]
 ) -> dict[str, MetricDifference]:
-    """Return the differences by metric, with unadjusted p-values."""
-    sides = _Sides(before, after, ids)
-    masks = {METRICS[name]: sides.masks(METRICS[name]) for name in names or METRICS}
-    masks = {metric: both for metric, both in masks.items() if both[0].any() and both[1].any()}
+    """Return the differences by metric, with unadjusted p-values.
+
+    The runs are compared by their common questions or, if there are none, as two independent samples.
+    """
+    keys = [[key for key in (run if ids is None else ids) if key in run] for run in (before, after)]
+    common = [key for key in keys[0] if key in after]
+    paired = bool(common)
+    columns = [columns_of([run[key] for key in common or own]) for run, own in zip((before, after), keys, strict=True)]
+    masks: dict[Metric, list[Mask]] = {}
+    for metric in (METRICS[name] for name in names or METRICS):
+        both = [metric.mask(side) for side in columns]
+        both = [both[0] & both[1]] * 2 if paired else both
+        if both[0].any() and both[1].any():
+            masks[metric] = both
+
+    def samples(index: int) -> NDArray[np.float64]:
+        """Return each metric's samples on a side, (metrics, 1 + rounds); paired sides have the same samples."""
+
+        def compute(weights: Weights) -> NDArray[np.float64]:
+            return np.array([metric.compute(weights, columns[index], both[index]) for metric, both in masks.items()]).T
+
+        units = len(next(iter(columns[index].values())))
+        return resample(compute, units, PAIRED_ROUNDS, 0 if paired else index).T
+
     differences = {}
-    for metric, *samples in zip(masks, *sides.samples(list(masks)), strict=True) if masks else ():
-        n, total = min(int(mask.sum()) for mask in masks[metric]), len(masks[metric][0])
-        higher, p = metric.better != "lower", sides.exact_p(metric)
-        difference = paired_difference(n, samples[0], samples[1], higher=higher, p=p)
+    for metric, first, last in zip(masks, samples(0), samples(1), strict=True) if masks else ():
+        both = masks[metric]
+        is_exact = metric.binary and paired
+        p = mcnemar(*(columns[side][metric.name][both[side]] for side in (0, 1))) if is_exact else None
+        n = min(int(mask.sum()) for mask in both)
+        difference = paired_difference(n, first, last, higher=metric.better != "lower", p=p)
         if not isnan(difference.delta.value):
-            differences[metric.name] = MetricDifference(metric, total, difference, difference.p, sides.paired)
+            differences[metric.name] = MetricDifference(metric, len(both[0]), difference, difference.p, paired)
     return differences
 
 
@@ -213,23 +193,21 @@ def read_limits(text: str) -> list[Limit]:
 
     Raises ConfigError for an unknown metric or one without a better direction, and for a change for the better.
     """
-    return [_parse_limit(part.strip()) for part in text.split(",") if part.strip()]
-
-
-def _parse_limit(part: str) -> Limit:
-    name, _, value = part.rpartition(":")
-    metric = METRICS.get(name)
-    if metric is None or not metric.better:
-        names = ", ".join(metric_row.name for metric_row in METRICS.values() if metric_row.better)
-        raise ConfigError("gate_metric", name=name or part, known=names)
-    try:
-        change = float(value)
-    except ValueError as error:
-        raise ConfigError("gate_margin", name=name, value=value) from error
-    margin = change if metric.better == "lower" else -change
-    if margin < 0 or not isfinite(margin):
-        raise ConfigError("gate_margin", name=name, value=value)
-    return Limit(name, margin)
+    limits = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, _, value = part.rpartition(":")
+        metric = METRICS.get(name)
+        if metric is None or not metric.better:
+            known = ", ".join(row.name for row in METRICS.values() if row.better)
+            raise ConfigError("gate_metric", name=name or part, known=known)
+        try:
+            margin = float(value) if metric.better == "lower" else -float(value)
+        except ValueError as error:
+            raise ConfigError("gate_margin", name=name, value=value) from error
+        if margin < 0 or not isfinite(margin):
+            raise ConfigError("gate_margin", name=name, value=value)
+        limits.append(Limit(name, margin))
+    return limits
 
 
 def check_limits(limits: Sequence[Limit], baseline: Scores, run: Scores) -> list[LimitCheck]:
@@ -238,12 +216,13 @@ def check_limits(limits: Sequence[Limit], baseline: Scores, run: Scores) -> list
     by_name = {difference.metric.name: difference for difference in differences}
     if missing := [limit.metric for limit in limits if limit.metric not in by_name]:
         raise ConfigError("gate_unjudged", name=", ".join(missing))
-    return [LimitCheck(limit, by_name[limit.metric], _loss(by_name[limit.metric])) for limit in limits]
-
-
-def _loss(compared: MetricDifference) -> Estimate:
-    delta = compared.difference.delta
-    return delta if compared.metric.better == "lower" else Estimate(-delta.value, -delta.high, -delta.low)
+    checks = []
+    for limit in limits:
+        compared = by_name[limit.metric]
+        delta = compared.difference.delta
+        loss = delta if compared.metric.better == "lower" else Estimate(-delta.value, -delta.high, -delta.low)
+        checks.append(LimitCheck(limit, compared, loss))
+    return checks
 
 
 def as_junit(name: str, checks: Sequence[LimitCheck]) -> str:

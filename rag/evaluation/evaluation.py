@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import asdict, dataclass
@@ -17,13 +17,12 @@ from rag.evaluation import comparison
 from rag.evaluation.cases import Case, Format, RagasAnswer, Setting, write_cases
 from rag.evaluation.comparison import Figure, MetricDifference, Pair
 from rag.evaluation.judge import MIN_LABELS, Agreement, Label, agreement, labels_of
-from rag.evaluation.metrics import JUDGE_METRICS, METRICS, Judges, TimedAnswer, scores
+from rag.evaluation.metrics import JUDGE_METRICS, METRICS, TimedAnswer, scores
 from rag.evaluation.runs import App, EvaluationRuns, RowView
 from rag.evaluation.sets import Sets, Written, case_from_reply, cases_from_feedback, draft_cases, page_part
 from rag.evaluation.support import passage_of
 from rag.prompts import requests
 from rag.runs.run import from_json
-from rag.store.sql.conversation_table import ConversationTable
 from rag.store.sql.database import Database
 from rag.types import Answer, CheckedBy, Page, Verdict
 from rag.web.urls import url_hash
@@ -69,7 +68,8 @@ class Evaluation:
         self.runs = EvaluationRuns(database, app)
         self._labels = database.labels
         self._turns = database.conversations
-        self._displayed = DisplayedAnswerScorer(database.conversations, sampling)
+        self._sampling = sampling
+        self._scorer = ThreadPoolExecutor(1, thread_name_prefix="scores")  # scores displayed answers in turn
         self._app = app
         self._feedback = feedback
 
@@ -84,8 +84,9 @@ class Evaluation:
         self.runs.begin()
 
     def close(self) -> None:
+        """Stop, without scoring queued answers."""
         self.runs.close()
-        self._displayed.close()
+        self._scorer.shutdown(cancel_futures=True)
 
     # Sets
 
@@ -226,8 +227,20 @@ class Evaluation:
     # Displayed answers
 
     def score_displayed(self, library: str, turn_id: str, answer: Answer) -> None:
-        """Score a displayed answer in the background, if the settings select it."""
-        self._displayed.score(turn_id, answer, lambda: self._app.judges(library, None, False))
+        """Score a displayed answer in the background; with sampling "sample", one in ten, by the turn's id."""
+        if self._sampling == "all" or (self._sampling == "sample" and int(turn_id, 16) % _SAMPLE_EVERY == 0):
+            self._scorer.submit(self._score, library, turn_id, answer)
+
+    def _score(self, library: str, turn_id: str, answer: Answer) -> None:
+        try:
+            judges = self._app.judges(library, None, False)
+            values = scores(Case(turn_id, answer.question), TimedAnswer(answer), judges)
+            metrics = {name: value for name, value in values.items() if name in METRICS and value is not None}
+            self._turns.add_extra(turn_id, {"scores": metrics})
+        except RagError as error:
+            log.warning("an answer could not be scored: %s", error)
+        except Exception:  # the answer is displayed already; a failed score must not affect it
+            log.exception("an answer could not be scored")
 
     def scores_over_time(self, library: str) -> list[tuple[str, dict[str, float]]]:
         """Return the time of the question (ISO 8601) and the scores of scored answers, oldest first."""
@@ -261,31 +274,3 @@ class Evaluation:
 
     def _scores(self, side: Side) -> comparison.Scores:
         return self.runs.scores(side.run_id, side.setting)
-
-
-class DisplayedAnswerScorer:
-    """A background thread that scores displayed answers in turn and stores the scores with their turns."""
-
-    def __init__(self, table: ConversationTable, sampling: Sampling) -> None:
-        self._table = table
-        self._sampling = sampling
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="scores")
-
-    def score(self, turn_id: str, answer: Answer, judges: Callable[[], Judges]) -> None:
-        """Queue an answer for scoring; with sampling "sample", one in ten, selected by the turn's id."""
-        if self._sampling == "all" or (self._sampling == "sample" and int(turn_id, 16) % _SAMPLE_EVERY == 0):
-            self._thread.submit(self._score, turn_id, answer, judges)
-
-    def close(self) -> None:
-        """Stop, without scoring queued answers."""
-        self._thread.shutdown(cancel_futures=True)
-
-    def _score(self, turn_id: str, answer: Answer, judges: Callable[[], Judges]) -> None:
-        try:
-            values = scores(Case(turn_id, answer.question), TimedAnswer(answer), judges())
-            metrics = {name: value for name, value in values.items() if name in METRICS and value is not None}
-            self._table.add_extra(turn_id, {"scores": metrics})
-        except RagError as error:
-            log.warning("an answer could not be scored: %s", error)
-        except Exception:  # the answer is displayed already; a failed score must not affect it
-            log.exception("an answer could not be scored")

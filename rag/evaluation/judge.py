@@ -57,30 +57,22 @@ class ModelJudge:
     def scores(self, case: Case, answer: Answer, encode: Encode | None) -> dict[str, float | None]:
         """Return faithfulness, relevance and completeness, 1 to 5, and RAGAS's answer relevancy: the mean cosine of the
         question with three that the answer answers, 0 if noncommittal. Values are None without a valid reply."""
-        names = [*(f"judged_{name}" for name in _POINTS), "answer_relevancy"]
-        judgement = self._judge(case.question, answer) if answer.text and answer.passages else None
-        if judgement is None:
-            return dict.fromkeys(names)
-        points = {f"judged_{name}": float(getattr(judgement, name)) for name in _POINTS}
-        return {**points, "answer_relevancy": _relevancy(case.question, judgement, encode)}
-
-    def _judge(self, question: str, answer: Answer) -> Judgement | None:
-        prompt = requests.assess(self._texts, question, strip_citations(answer.text), answer.passages)
+        nothing: dict[str, float | None] = dict.fromkeys([*(f"judged_{name}" for name in _POINTS), "answer_relevancy"])
+        if not answer.text or not answer.passages:
+            return nothing
+        prompt = requests.assess(self._texts, case.question, strip_citations(answer.text), answer.passages)
         try:
             reply = self._fill(Judgement, prompt)
         except ModelError:
-            return None
+            return nothing
         if not isinstance(reply, Judgement) or not (quote := normalise_text(reply.quote)):
-            return None
-        return reply if any(quote in normalise_text(passage.text) for passage in answer.passages) else None
-
-
-def _relevancy(question: str, judgement: Judgement, encode: Encode | None) -> float | None:
-    questions = [text for text in judgement.questions if text.strip()]
-    vectors = encode(question, questions) if encode and questions else None
-    if vectors is None:
-        return None
-    return float((vectors[1:] @ vectors[0]).mean()) * (not judgement.noncommittal)
+            return nothing
+        if not any(quote in normalise_text(passage.text) for passage in answer.passages):
+            return nothing
+        questions = [text for text in reply.questions if text.strip()]
+        vectors = encode(case.question, questions) if encode and questions else None
+        relevancy = None if vectors is None else float((vectors[1:] @ vectors[0]).mean()) * (not reply.noncommittal)
+        return {**{f"judged_{name}": float(getattr(reply, name)) for name in _POINTS}, "answer_relevancy": relevancy}
 
 
 # Agreement with people

@@ -13,6 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from math import log2
 from typing import TYPE_CHECKING, Final, Literal
@@ -172,39 +173,27 @@ def tokens(text: str, chinese: bool) -> list[str]:
 
 def exact_match(answer: str, golds: Sequence[str], chinese: bool) -> float:
     """Return EM: 1 if the answer equals one of the gold answers, else 0."""
-    text = _normalize(answer, chinese)
-    return float(any(_normalize(gold, chinese) == text for gold in golds))
+    text, *others = (("" if chinese else " ").join(tokens(one, chinese)) for one in (answer, *golds))
+    return float(text in others)
 
 
 def token_f1(answer: str, golds: Sequence[str], chinese: bool) -> float:
     """Return the best F1 of the tokens, 2PR / (P + R), over the gold answers."""
-    candidate = tokens(answer, chinese)
-    return max((_f1(candidate, tokens(gold, chinese), chinese) for gold in golds), default=0.0)
+    candidate, best = tokens(answer, chinese), 0.0
+    for gold in (tokens(text, chinese) for text in golds):
+        shared = _longest_run(candidate, gold) if chinese else (Counter(candidate) & Counter(gold)).total()
+        size = len(candidate) + len(gold)
+        best = max(best, 2 * shared / size if candidate and gold else float(candidate == gold))
+    return best
 
 
 def contains(answer: str, golds: Sequence[str], chinese: bool) -> float:
     """Return 1 if a gold answer is in the answer, in whole words and with the same values, else 0."""
-    text, wanted = (answer, golds) if chinese else (_drop_articles(answer), map(_drop_articles, golds))
-    return float(any(occurs_in(gold, text) for gold in wanted))
-
-
-def _drop_articles(text: str) -> str:
-    return _ARTICLES.sub(" ", text)
-
-
-def _normalize(text: str, chinese: bool) -> str:
-    return ("" if chinese else " ").join(tokens(text, chinese))
-
-
-def _f1(candidate: Sequence[str], gold: Sequence[str], chinese: bool) -> float:
-    shared = _longest_run(candidate, gold) if chinese else (Counter(candidate) & Counter(gold)).total()
-    if not candidate or not gold:
-        return float(candidate == gold)
-    return 2 * shared / (len(candidate) + len(gold))
+    text, *others = (answer, *golds) if chinese else (_ARTICLES.sub(" ", one) for one in (answer, *golds))
+    return float(any(occurs_in(gold, text) for gold in others))
 
 
 def _longest_run(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the length of the longest common run of tokens."""
     best, previous = 0, [0] * (len(second) + 1)
     for token in first:
         row = [0, *(previous[index] + 1 if token == match else 0 for index, match in enumerate(second))]
@@ -252,14 +241,6 @@ def _ratio(weights: Weights, part: NDArray[np.float64], whole: NDArray[np.float6
     return statistics.share(weights @ (part * whole), weights @ whole)
 
 
-def _p50(weights: Weights, values: NDArray[np.float64]) -> Figures:
-    return statistics.quantile(weights, values, 0.5)
-
-
-def _p95(weights: Weights, values: NDArray[np.float64]) -> Figures:
-    return statistics.quantile(weights, values, 0.95)
-
-
 _ROWS: Final = (
     *(Metric(f"recall@{budget}") for budget in BUDGETS),
     Metric("all@4000", binary=True),
@@ -283,8 +264,11 @@ _ROWS: Final = (
     *(Metric(name, "") for name in ("question_answer_cosine", "mean_similarity", "max_similarity", "coverage")),
     Metric("failed", "lower", binary=True),
     *(Metric(name, "lower") for name in ("calls", "tokens", "money", "searches")),
-    *(Metric(f"{name}_p50", "lower", columns=(name,), figure=_p50) for name in ("first_token", "seconds")),
-    *(Metric(f"{name}_p95", "lower", columns=(name,), figure=_p95) for name in ("first_token", "seconds")),
+    *(
+        Metric(f"{name}_p{percent}", "lower", columns=(name,), figure=partial(statistics.quantile, q=percent / 100))
+        for percent in (50, 95)
+        for name in ("first_token", "seconds")
+    ),
 )
 METRICS: Final[Mapping[str, Metric]] = {metric.name: metric for metric in _ROWS}
 JUDGE_METRICS: Final = frozenset(
@@ -298,11 +282,7 @@ JUDGE_METRICS: Final = frozenset(
 def columns_of(rows: Sequence[Values]) -> Columns:
     """Return the values of the questions by name, in order of the rows."""
     names = dict.fromkeys(name for metric in _ROWS for name in metric.needs)
-    return {name: np.array([_number(row.get(name)) for row in rows], dtype=float) for name in names}
-
-
-def _number(value: float | None) -> float:
-    return np.nan if value is None else float(value)
+    return {name: np.array([row.get(name) for row in rows], dtype=float) for name in names}  # None becomes NaN
 
 
 # Values of an answered question
@@ -330,15 +310,27 @@ def scores(case: Case, timed_answer: TimedAnswer, judges: Judges) -> dict[str, f
     answer = timed_answer.answer
     values = {
         **_evidence_values(case, answer),
-        **_wording_values(case, answer),
+        **_verdict_values(case, answer),
         **_support_values(case, answer, judges.supports),
         **_vector_values(case, answer, judges.encode),
-        **_refusal_values(case, answer),
-        **_cost_values(timed_answer),
+        "failed": float(answer.outcome == "failed"),
+        "calls": float(answer.model_calls),
+        "tokens": float(answer.usage.tokens_in + answer.usage.tokens_out),
+        "money": answer.usage.money,
+        "searches": float(len(answer.searches)),
+        "first_token": timed_answer.first_token,
+        "seconds": answer.seconds,
         **(judges.judge.scores(case, answer, judges.encode) if judges.judge else {}),
     }
     values["answer_correctness"] = correctness(values.pop("factual_f1"), values.pop("reference_cosine"))
-    return {**values, **_derive_scores(case, answer, values)}
+    shares = {
+        "faithfulness": values.get("faithfulness"),
+        "relevance": _question_coverage(case.question, answer) if answer.text else None,
+        "completeness": values.get("context_recall"),
+    }
+    # from 1 to 5, like a judge's, but without a model
+    derived = {f"derived_{name}": None if share is None else 1 + 4 * share for name, share in shares.items()}
+    return {**values, **derived}
 
 
 def _evidence_values(case: Case, answer: Answer) -> dict[str, float | None]:
@@ -362,16 +354,21 @@ def _evidence_values(case: Case, answer: Answer) -> dict[str, float | None]:
     }
 
 
-def _wording_values(case: Case, answer: Answer) -> dict[str, float | None]:
-    if not case.answers:
-        return {}
-    text = strip_citations(answer.text)
-    golds = case.answers, is_chinese(case.question)
-    return {
-        "exact_match": exact_match(text, *golds),
-        "token_f1": token_f1(text, *golds),
-        "contains": contains(text, *golds),
-    }
+def _verdict_values(case: Case, answer: Answer) -> dict[str, float | None]:
+    """Compare an answer with the reference answers, and its refusal with whether the pages have the answer."""
+    values: dict[str, float | None] = {}
+    if case.answers:
+        golds = strip_citations(answer.text), case.answers, is_chinese(case.question)
+        values |= {"exact_match": exact_match(*golds), "token_f1": token_f1(*golds), "contains": contains(*golds)}
+    if case.answerable is not None and answer.outcome != "failed":
+        is_refusal, is_unanswerable = answer.outcome == "not_in_pages", not case.answerable
+        values |= {
+            "refused": float(is_refusal),
+            "unanswerable": float(is_unanswerable),
+            "answerable": answer.answerable,
+            "refusal_right": float(is_refusal == is_unanswerable),
+        }
+    return values
 
 
 def _support_values(case: Case, answer: Answer, supports: Supports) -> dict[str, float | None]:
@@ -409,41 +406,6 @@ def _vector_values(case: Case, answer: Answer, encode: Encode | None) -> dict[st
         "max_similarity": float(similarities.max()) if len(similarities) else None,
         "coverage": 1 - sum(pairs) / len(pairs) if pairs else None,
     }
-
-
-def _refusal_values(case: Case, answer: Answer) -> dict[str, float | None]:
-    if case.answerable is None or answer.outcome == "failed":
-        return {}
-    is_refusal, is_unanswerable = answer.outcome == "not_in_pages", not case.answerable
-    return {
-        "refused": float(is_refusal),
-        "unanswerable": float(is_unanswerable),
-        "answerable": answer.answerable,
-        "refusal_right": float(is_refusal == is_unanswerable),
-    }
-
-
-def _cost_values(timed_answer: TimedAnswer) -> dict[str, float | None]:
-    answer = timed_answer.answer
-    return {
-        "failed": float(answer.outcome == "failed"),
-        "calls": float(answer.model_calls),
-        "tokens": float(answer.usage.tokens_in + answer.usage.tokens_out),
-        "money": answer.usage.money,
-        "searches": float(len(answer.searches)),
-        "first_token": timed_answer.first_token,
-        "seconds": answer.seconds,
-    }
-
-
-def _derive_scores(case: Case, answer: Answer, values: Values) -> dict[str, float | None]:
-    """Return scores from 1 to 5 without a model, from faithfulness, question coverage and context recall."""
-    shares = {
-        "faithfulness": values.get("faithfulness"),
-        "relevance": _question_coverage(case.question, answer) if answer.text else None,
-        "completeness": values.get("context_recall"),
-    }
-    return {f"derived_{name}": None if share is None else 1 + 4 * share for name, share in shares.items()}
 
 
 def _question_coverage(question: str, answer: Answer) -> float | None:

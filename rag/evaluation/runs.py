@@ -20,7 +20,7 @@ from rag.errors import RagError, StoreUnavailableError
 from rag.evaluation.cases import Case, Setting, case_of, row_of, version_of
 from rag.evaluation.metrics import Judges, TimedAnswer, scores
 from rag.process import Process
-from rag.runs.run import Question, from_json, to_json
+from rag.runs.run import Question, from_json, notice_of, record, to_json
 from rag.store.sql.database import Database
 from rag.store.sql.evaluation_table import RunState, StoredRow, StoredRun
 from rag.store.values import UNAVAILABLE_CODES, with_unlimited_wait
@@ -133,9 +133,9 @@ class EvaluationRuns:
     is another owner's.
     """
 
-    def __init__(self, database: Database, app: App, owner: str | None = "") -> None:
+    def __init__(self, database: Database, app: App) -> None:
         self._table = database.evaluations
-        self._owner = owner
+        self._owner: str | None = ""
         self._app = app
         self._process = Process()
         self._chats: dict[str, Any] = {}
@@ -268,7 +268,7 @@ class EvaluationRuns:
                     with_unlimited_wait(partial(self.of(None).work, run.id), self._closed.is_set)()
                 except Exception:  # a broken run must not stop the thread, and with it the other runs
                     log.exception("an evaluation broke off")
-                    self._table.set_state(run.id, "paused", ["running"], _notice_of(Notice("evaluation_broke")))
+                    self._table.set_state(run.id, "paused", ["running"], {"notice": record(Notice("evaluation_broke"))})
             self._wake.wait(_POLL_SECONDS)
 
     def work(self, run_id: str, on_row: Callable[[RowView], object] = lambda row: None) -> None:
@@ -290,7 +290,7 @@ class EvaluationRuns:
             return  # the program ends; the next start resumes the run
         except RagError as error:
             self._chats.pop(run_id, None)
-            self._table.set_state(run_id, "paused", ["running"], _notice_of(error.notice))
+            self._table.set_state(run_id, "paused", ["running"], {"notice": record(error.notice)})
             return
         self._chats.pop(run_id, None)
         self._table.set_state(run_id, "done", ["running"])
@@ -312,38 +312,32 @@ class EvaluationRuns:
         library = setting.library or run.library
         question = setting.question(case, run.library)
         chat = self._app.current_chat(source)
-        while True:
-            timed_answer = self._wait_for_answer(
-                run, partial(self._app.ask_as, question, case.history, setting.model, chat), 1 + judge
-            )
-            if timed_answer is None:
-                return None
-            self._app.current_chat(source)  # raises if disconnected meanwhile: then the answer does not count
-            if timed_answer.answer.notice is None or timed_answer.answer.notice.code not in UNAVAILABLE_CODES:
-                break
-            self._closed.wait(_HEARTBEAT_SECONDS)  # an unavailable database says nothing about the answer
-            if self._table.send_heartbeat(run.id) != "running":
-                return None
-        values = scores(case, timed_answer, self._app.judges(library, chat, judge))
-        texts = [asdict(passage) for passage in timed_answer.answer.passages]
-        answer = {**to_json(timed_answer.answer), "passages": texts}
-        return StoredRow(setting.name, case.id, values, {"answer": answer, "first_token": timed_answer.first_token})
-
-    def _wait_for_answer(self, run: StoredRun, ask: Callable[[str, int], str], answers: int) -> TimedAnswer | None:
-        """Start the answer once the user has few enough others in progress, and return it."""
         while not self._closed.is_set():
+            pause = _HEARTBEAT_SECONDS
             try:
-                return self._time_answer(run.id, ask(run.data.get("person", ""), answers))
+                person = run.data.get("person", "")
+                answer_id = self._app.ask_as(question, case.history, setting.model, chat, person, 1 + judge)
             except RagError as error:
                 if error.code != "too_many_answers":
                     raise
-            self._closed.wait(_RETRY_SECONDS)
+                pause = _RETRY_SECONDS
+            else:
+                if (timed_answer := self._time_answer(run.id, answer_id)) is None:
+                    return None
+                self._app.current_chat(source)  # raises if disconnected meanwhile: then the answer does not count
+                answer = timed_answer.answer
+                # an unavailable database says nothing about the answer
+                if answer.notice is None or answer.notice.code not in UNAVAILABLE_CODES:
+                    values = scores(case, timed_answer, self._app.judges(library, chat, judge))
+                    texts = [asdict(passage) for passage in answer.passages]
+                    data = {"answer": {**to_json(answer), "passages": texts}, "first_token": timed_answer.first_token}
+                    return StoredRow(setting.name, case.id, values, data)
+            self._closed.wait(pause)
             if self._table.send_heartbeat(run.id) != "running":
-                break
+                return None
         return None
 
     def _time_answer(self, run_id: str, answer_id: str) -> TimedAnswer | None:
-        """Wait for the answer, and measure its time to first token."""
         start, seen, first = time.monotonic(), 0, None
         while not self._closed.is_set():
             events = self._app.events(answer_id, seen, _HEARTBEAT_SECONDS)
@@ -378,12 +372,11 @@ def _settings(run: StoredRun) -> list[Setting]:
 
 def _view(run: StoredRun) -> RunView:
     same = ("id", "library", "name", "set_id", "created_at", "state", "done", "total")
-    notice = run.data.get("notice")
     return RunView(
         **{name: getattr(run, name) for name in same},
         **{name: run.data[name] for name in ("set_version", "code", "judge", "generations")},
         settings=tuple(_settings(run)),
-        notice=Notice(**notice) if notice else None,
+        notice=notice_of(run.data.get("notice")),
     )
 
 
@@ -391,7 +384,3 @@ def _row_view(row: StoredRow) -> RowView:
     return RowView(
         row.setting, row.case_id, from_json(Answer, row.data["answer"]), dict(row.scores), row.data["first_token"]
     )
-
-
-def _notice_of(notice: Notice) -> dict[str, Any]:
-    return {"notice": {"code": notice.code, "params": dict(notice.params)}}

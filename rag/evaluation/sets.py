@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from typing import Any, Final
 
 from pydantic import BaseModel, Field
@@ -161,34 +162,35 @@ def anchor(case: Case, text_of: Callable[[str], str | None]) -> Case:
 
     Evidence without an address is unchanged.
     """
-    evidence = tuple(_anchor_row(item, text_of(item.url)) if item.url else item for item in case.evidence)
-    if evidence == case.evidence:
-        return case
+    evidence = []
+    for item in case.evidence:
+        text = text_of(item.url) if item.url else None
+        if not item.url:
+            evidence.append(item)
+        elif text is None:
+            evidence.append(replace(item, state="lost"))
+        elif quote_coverage(normalise_text(item.quote), normalise_text(text)) >= FULL_COVERAGE:
+            evidence.append(item if item.state == "moved" else replace(item, state=""))
+        elif nearest := _find_nearest(item.quote, text):
+            evidence.append(replace(item, quote=nearest, state="moved"))
+        else:
+            evidence.append(replace(item, state="lost"))
     worse = any(new.state and new != old for new, old in zip(evidence, case.evidence, strict=True))
-    return replace(case, evidence=evidence, status="draft" if worse else case.status)
-
-
-def _anchor_row(evidence: Evidence, text: str | None) -> Evidence:
-    if text is None:
-        return replace(evidence, state="lost")
-    if quote_coverage(normalise_text(evidence.quote), normalise_text(text)) >= FULL_COVERAGE:
-        return evidence if evidence.state == "moved" else replace(evidence, state="")
-    nearest = _find_nearest(evidence.quote, text)
-    return replace(evidence, quote=nearest, state="moved") if nearest else replace(evidence, state="lost")
+    return replace(case, evidence=tuple(evidence), status="draft" if worse else case.status)
 
 
 def _find_nearest(quote: str, text: str) -> str:
     """Return the sentences of the text most similar to the quote, as many as it has; "" if none are similar enough."""
     size, spans = max(1, len(sentence_spans(quote))), sentence_spans(text)
-    quote_terms = frozenset(terms(quote))
+    quote_terms = set(terms(quote))
+
+    def dice(window: tuple[int, int]) -> float:
+        window_terms = set(terms(text[slice(*window)]))
+        return 2 * len(quote_terms & window_terms) / max(1, len(quote_terms) + len(window_terms))
+
     windows = [(spans[i][0], spans[i + size - 1][1]) for i in range(len(spans) - size + 1)]
-    best = max(windows, key=lambda window: _dice(quote_terms, terms(text[slice(*window)])), default=(0, 0))
-    return text[slice(*best)] if _dice(quote_terms, terms(text[slice(*best)])) >= _MIN_DICE else ""
-
-
-def _dice(first: frozenset[str], second: Sequence[str]) -> float:
-    others = set(second)
-    return 2 * len(first & others) / max(1, len(first) + len(others))
+    best = max(windows, key=dice, default=(0, 0))
+    return text[slice(*best)] if dice(best) >= _MIN_DICE else ""
 
 
 # Cases made from feedback and from pages
@@ -205,15 +207,12 @@ _PART_SIZE: Final = 6_000  # characters of a page in a model's prompt
 
 def cases_from_feedback(rows: Iterable[Mapping[str, Any]]) -> list[Case]:
     """Convert rows of `Feedback.questions` to cases; those without an answer are drafts."""
-    return [
-        case_of({**row, "status": "approved" if row["answers"] else "draft", "tags": _feedback_tags(row)})
-        for row in rows
-        if row["question"].strip()
-    ]
-
-
-def _feedback_tags(row: Mapping[str, Any]) -> list[str]:
-    return [tag for tag in ("feedback", "good" if row["rating"] > 0 else "bad", row.get("reason", "")) if tag]
+    cases = []
+    for row in rows:
+        tags = list(filter(None, ("feedback", "good" if row["rating"] > 0 else "bad", row.get("reason", ""))))
+        if row["question"].strip():
+            cases.append(case_of({**row, "status": "approved" if row["answers"] else "draft", "tags": tags}))
+    return cases
 
 
 # Without a model
@@ -224,31 +223,32 @@ def draft_cases(pages: Sequence[Page], limit: int) -> list[Case]:
     and questions whose page is excluded."""
     gaps = [case for page in pages for case in _gap_cases(page)]
     bodies = {page.url: normalise_text(page.text) for page in pages}
+    unanswerable = []
+    for case in gaps:
+        (item,) = case.evidence
+        quote, others = normalise_text(item.quote), (body for url, body in bodies.items() if url != item.url)
+        if not any(quote_coverage(quote, body) >= HALF_COVERAGE for body in others):
+            tags = (*case.tags[:1], "unanswerable")
+            excluded = replace(case, id=f"{case.id}-0", answers=(), evidence=(), tags=tags, without=(item.url,))
+            unanswerable.append(replace(excluded, answerable=False))
     kinds = [
         [case for page in pages for case in _heading_cases(page)],
         [case for case in gaps if "number" in case.tags],
         [case for case in gaps if "name" in case.tags],
         list(_bridge_cases(pages)),
-        [_exclude_page(case) for case in gaps if _is_unique(case, bodies)],
+        unanswerable,
     ]
-    drafts = [case for row in _take_turns(kinds) for case in row]
+    drafts = [case for row in zip_longest(*kinds) for case in row if case]
     return list({case.id: case for case in drafts[:limit]}.values())
-
-
-def _take_turns(kinds: Sequence[Sequence[Case]]) -> Iterator[list[Case]]:
-    """Yield rows with one case of each kind."""
-    for index in range(max(map(len, kinds), default=0)):
-        yield [kind[index] for kind in kinds if index < len(kind)]
 
 
 def _heading_cases(page: Page) -> Iterator[Case]:
     matches = list(_HEADING.finditer(page.text))
     ends = [*(match.start() for match in matches[1:]), len(page.text)]
     for match, end in zip(matches, ends, strict=False):
-        spans = split_sentences(page.text, match.end(), end)
-        texts = [page.text[slice(*span)] for span in spans if weigh(page.text[slice(*span)]) >= _MIN_LENGTH]
-        if texts:
-            yield _make_case("make_heading", page, texts[:1], heading=match["heading"].strip("# "), title=page.title)
+        sentences = (page.text[slice(*span)] for span in split_sentences(page.text, match.end(), end))
+        if quote := next((sentence for sentence in sentences if weigh(sentence) >= _MIN_LENGTH), ""):
+            yield _make_case("make_heading", page, quote, heading=match["heading"].strip("# "), title=page.title)
 
 
 def _gap_cases(page: Page) -> Iterator[Case]:
@@ -260,7 +260,7 @@ def _gap_cases(page: Page) -> Iterator[Case]:
         if pair := next(matches, None):
             sentence, match = pair
             gap = sentence[: match.start()] + _GAP + sentence[match.end() :]
-            yield _make_case(f"make_{kind}", page, [sentence], answers=(match[0],), sentence=gap)
+            yield _make_case(f"make_{kind}", page, sentence, answers=(match[0],), sentence=gap)
 
 
 def _bridge_cases(pages: Sequence[Page]) -> Iterator[Case]:
@@ -273,37 +273,18 @@ def _bridge_cases(pages: Sequence[Page]) -> Iterator[Case]:
                 mentions[name].append((page, sentence))
     for name, ((first, quote), (second, second_quote), *more) in ((n, v) for n, v in mentions.items() if len(v) > 1):
         if not more:
-            case = _make_case("make_bridge", first, [quote], name=name, title=first.title, other=second.title)
+            case = _make_case("make_bridge", first, quote, name=name, title=first.title, other=second.title)
             yield replace(case, evidence=(*case.evidence, Evidence(second.url, second_quote)))
 
 
-def _is_unique(case: Case, bodies: Mapping[str, str]) -> bool:
-    """Return whether no other page contains the evidence of the case."""
-    (item,) = case.evidence
-    return not any(
-        quote_coverage(normalise_text(item.quote), body) >= HALF_COVERAGE
-        for url, body in bodies.items()
-        if url != item.url
-    )
+def _make_case(code: str, page: Page, quote: str, answers: tuple[str, ...] = (), **values: str) -> Case:
+    question = say(Notice(code, values), question_language(quote))
+    return _make_draft(question, page, quote, answers, code.removeprefix("make_"))
 
 
-def _exclude_page(case: Case) -> Case:
-    """Return the case as an unanswerable one: its page is excluded."""
-    urls = tuple(item.url for item in case.evidence)
-    tags = (*case.tags[:1], "unanswerable")
-    return replace(case, id=f"{case.id}-0", answers=(), evidence=(), tags=tags, answerable=False, without=urls)
-
-
-def _make_case(code: str, page: Page, quotes: Sequence[str], answers: tuple[str, ...] = (), **values: str) -> Case:
-    language = question_language(quotes[0])
-    question = say(Notice(code, values), language)
-    return _make_draft(question, page, quotes, answers, code.removeprefix("make_"))
-
-
-def _make_draft(question: str, page: Page, quotes: Sequence[str], answers: tuple[str, ...], kind: str) -> Case:
+def _make_draft(question: str, page: Page, quote: str, answers: tuple[str, ...], kind: str) -> Case:
     name = hashlib.sha256(f"{page.url}\n{question}".encode()).hexdigest()[:12]
-    evidence = tuple(Evidence(page.url, quote) for quote in quotes)
-    language = question_language(question)
+    evidence, language = (Evidence(page.url, quote),), question_language(question)
     return Case(name, question, language, answers, evidence, ("made", kind), True, status="draft")
 
 
@@ -332,4 +313,4 @@ def case_from_reply(reply: Written, page: Page) -> Case | None:
     if not span or span not in page.text or not words or len(words & span_words) > _MAX_SHARED * len(words):
         return None
     answers = (reply.answer.strip(),) if reply.answer.strip() else ()
-    return _make_draft(question, page, [span], answers, "written")
+    return _make_draft(question, page, span, answers, "written")

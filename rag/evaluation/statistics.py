@@ -94,13 +94,9 @@ def auroc(weights: Weights, negatives: ArrayLike, scores: ArrayLike) -> Figures:
     """Return the AUROC: the probability that a negative scores lower than a positive; ties count half."""
     order = np.argsort(np.asarray(scores, dtype=float), kind="stable")
     flags, sorted_scores = np.asarray(negatives, dtype=float)[order], np.asarray(scores, dtype=float)[order]
-    starts = (
-        np.flatnonzero(np.r_[True, sorted_scores[1:] != sorted_scores[:-1]])
-        if len(sorted_scores)
-        else np.array([], dtype=int)
-    )
-    if not len(starts):
+    if not len(sorted_scores):
         return np.zeros(len(weights))
+    starts = np.flatnonzero(np.r_[True, sorted_scores[1:] != sorted_scores[:-1]])
     counts = weights[:, order]
     wrongs, others = (np.add.reduceat(counts * side, starts, axis=1) for side in (flags, 1 - flags))
     below = np.cumsum(wrongs, axis=1) - wrongs / 2
@@ -133,26 +129,25 @@ class Difference:
 
 
 def paired_difference(
-    n: int, before: Figures, after: Figures, *, higher: bool = True, p: float | None = None, alpha: float = ALPHA
+    n: int, before: Figures, after: Figures, *, higher: bool = True, p: float | None = None
 ) -> Difference:
-    """Compare two figures of the same samples; `p` is the p-value of an exact test, if there is one."""
+    """Compare two figures of the same samples; `p` is the p-value of an exact test, if there is one.
+
+    Otherwise it is the bootstrap p-value: twice the share of samples on the rarer side of 0, smoothed to be above 0.
+    """
     delta = after - before
     difference, samples = estimate(delta), delta[1:][~np.isnan(delta[1:])]
-    p = _two_sided(samples) if p is None else p
+    if p is None:
+        rarer = min(int((samples <= 0).sum()), int((samples >= 0).sum()))
+        p = min(1.0, 2 * (rarer + 1) / (len(samples) + 1))
     if n < MIN_PAIRS or not len(samples):
         return Difference(n, float(before[0]), float(after[0]), difference, 1.0, "too_few")
-    is_shown = p <= alpha and difference.value != 0
+    is_shown = p <= ALPHA and difference.value != 0
     better: Verdict = "better" if (difference.value > 0) == higher else "worse"
     verdict: Verdict = better if is_shown else "no_difference_shown"
     error = float(samples.std())
-    pairs = None if is_shown else pairs_needed(n, difference.value, error, alpha)
+    pairs = None if is_shown else pairs_needed(n, difference.value, error)
     return Difference(n, float(before[0]), float(after[0]), difference, p, verdict, error, pairs)
-
-
-def _two_sided(samples: Figures) -> float:
-    """Return the bootstrap p-value: twice the share of samples on the rarer side of 0, smoothed to be above 0."""
-    rarer = min(int((samples <= 0).sum()), int((samples >= 0).sum()))
-    return min(1.0, 2 * (rarer + 1) / (len(samples) + 1))
 
 
 def mcnemar(before: ArrayLike, after: ArrayLike) -> float:

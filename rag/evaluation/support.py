@@ -45,11 +45,8 @@ def by_rules(claims: Sequence[Claim], passages: Sequence[Passage]) -> list[Verdi
 
 def _judge_by_rules(statement: str, passages: Sequence[Passage]) -> Verdict | None:
     check = Check(statement, passages, find_passages=lambda _: range(1, len(passages) + 1))
-    return min(
-        (item.finding.verdict for item in check.scored_statements if item.is_counted),
-        key=RANK.__getitem__,
-        default=None,
-    )
+    counted = (item.finding.verdict for item in check.scored_statements if item.is_counted)
+    return min(counted, key=RANK.__getitem__, default=None)
 
 
 def by_verifier(verifier: Verifier, tokens: int) -> Supports:
@@ -77,8 +74,13 @@ def passage_of(text: str, name: str = "reference") -> Passage:
 
 def split_answer(answer: Answer) -> list[CitedStatement]:
     """Return an answer's checked statements; if it has none, its sentences with their citations."""
-    citations = {citation.n: citation for citation in answer.citations}
-    places = {n: place for n, c in citations.items() for place in _find_passage(answer, c.url_hash, c.start, c.end)}
+    places: dict[int, int] = {}  # of citations: the passage that contains the quote, else overlaps it or is of its page
+    for quote in answer.citations:
+        own = [(n, passage) for n, passage in enumerate(answer.passages, 1) if passage.url_hash == quote.url_hash]
+        whole = [n for n, passage in own if passage.start <= quote.start and quote.end <= passage.end]
+        parts = [n for n, passage in own if passage.start < quote.end and quote.start < passage.end]
+        if own:
+            places[quote.n] = (whole or parts or [n for n, _ in own])[0]
 
     def cite(marks: Sequence[int]) -> tuple[int, ...]:
         return tuple(dict.fromkeys(places[n] for n in marks if n in places))
@@ -86,13 +88,6 @@ def split_answer(answer: Answer) -> list[CitedStatement]:
     if answer.statements:
         return [CitedStatement(answer.text[s.start : s.end], cite(s.marks), s.verdict, s.by) for s in answer.statements]
     return [CitedStatement(s.bare, cite(s.marks)) for s in find_statements(answer.text) if s.is_statement]
-
-
-def _find_passage(answer: Answer, url_hash: str, start: int, end: int) -> list[int]:
-    """Return the number of the passage that contains a quote, else of one that overlaps it or is from its page."""
-    own = [(n, passage) for n, passage in enumerate(answer.passages, 1) if passage.url_hash == url_hash]
-    whole = [n for n, passage in own if passage.start <= start and end <= passage.end]
-    return (whole or [n for n, p in own if p.start < end and start < p.end] or [n for n, _ in own])[:1]
 
 
 def statements_of(text: str) -> list[str]:
@@ -174,7 +169,11 @@ def citations(
 ) -> dict[str, float | None]:
     """Return ALCE's metrics (Gao et al. 2023). Recall: the share of statements that their citations together support.
     Precision: the share of citations whose statement is supported, by this one alone or not without it."""
-    claims = [claim for place, statement in enumerate(statements) for claim in _citation_claims(place, statement)]
+    claims: list[Claim] = []  # on all citations of a statement, on each one alone, and without each one
+    for place, statement in enumerate(statements):
+        alone = [(n,) for n in statement.cited]
+        ways = dict.fromkeys([statement.cited, *alone, *(_others(statement.cited, n) for n in statement.cited)])
+        claims += [Claim(place, statement.text, cited) for cited in ways if cited]
     verdicts = supports(claims, passages)
     if None in verdicts or not statements:
         return {"citation_precision": None, "citation_recall": None}
@@ -189,13 +188,6 @@ def citations(
         "citation_precision": sum(is_needed) / len(is_needed) if is_needed else None,
         "citation_recall": sum(are_supported) / len(statements),
     }
-
-
-def _citation_claims(place: int, statement: CitedStatement) -> list[Claim]:
-    """Return claims of a statement with all its citations, with each one alone, and without each one."""
-    alone = [(n,) for n in statement.cited]
-    ways = dict.fromkeys([statement.cited, *alone, *(_others(statement.cited, n) for n in statement.cited)])
-    return [Claim(place, statement.text, cited) for cited in ways if cited]
 
 
 def _others(numbers: Sequence[int], n: int) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
@@ -56,7 +56,9 @@ class CallCounter(BaseCallbackHandler):
     ) -> None:
         self._budget.spend()
         tokens = sum(estimate_tokens(message.text) + 4 for batch in messages for message in batch)
-        self._calls[run_id] = _Call(self._trace.begin(_model_name(serialized, kwargs), "model"), tokens)
+        parameters = kwargs.get("invocation_params") or {}
+        name = parameters.get("model") or parameters.get("model_name") or (serialized or {}).get("name") or "model"
+        self._calls[run_id] = _Call(self._trace.begin(str(name), "model"), tokens)
         self._budget.meter.prompts.update(str(messages[0][0].id or "").split())
 
     def on_llm_new_token(self, token: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -67,7 +69,8 @@ class CallCounter(BaseCallbackHandler):
         call = self._calls.pop(run_id, None)
         if call is None:
             return
-        message = _message(response)
+        generations: Sequence[Any] = response.generations[0] if response.generations else ()
+        message = getattr(generations[0], "message", None) if generations else None
         usage = getattr(message, "usage_metadata", None)
         if usage and usage.get("input_tokens"):
             self._count(call, usage["input_tokens"], usage["output_tokens"])
@@ -77,9 +80,11 @@ class CallCounter(BaseCallbackHandler):
             self._count(call, call.prompt_tokens, estimate_tokens(text + tool_calls), estimated=True)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        self._budget.timed_out = self._budget.timed_out or model_error(error).code == "chat_timeout"
+        code, status = model_error(error).code, getattr(error, "status_code", None)
+        self._budget.timed_out = self._budget.timed_out or code == "chat_timeout"
         call = self._calls.pop(run_id, None)
-        if call is not None and not call.chunks and _was_refused(error):
+        was_refused = isinstance(status, int) or code in UNREACHABLE_CODES
+        if call is not None and not call.chunks and was_refused:
             end(call.span, "error")
         elif call is not None:
             self._count_broken(call, "error")
@@ -110,18 +115,3 @@ async def count_calls(budget: CallBudget, work: Callable[[], Awaitable[Result]])
 def _is_unexpected(line: logging.LogRecord) -> bool:
     """False for LangChain's warning when an exhausted budget stops a call, which the run reports itself."""
     return not line.getMessage().startswith(f"Error in {CallCounter.__name__}.")
-
-
-def _model_name(serialized: Mapping[str, Any] | None, options: Mapping[str, Any]) -> str:
-    """Return the model's name as its client knows it."""
-    parameters = options.get("invocation_params") or {}
-    return str(parameters.get("model") or parameters.get("model_name") or (serialized or {}).get("name") or "model")
-
-
-def _was_refused(error: BaseException) -> bool:
-    return isinstance(getattr(error, "status_code", None), int) or model_error(error).code in UNREACHABLE_CODES
-
-
-def _message(response: LLMResult) -> Any:
-    generations: Sequence[Any] = response.generations[0] if response.generations else ()
-    return getattr(generations[0], "message", None) if generations else None

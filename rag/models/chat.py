@@ -28,10 +28,8 @@ _LIST_SECONDS = 15.0
 _MAX_NAMES, _MAX_NAME_LENGTH = 500, 200
 
 
-def build_chat_model(
-    settings: Settings, *, api_key: str | None = None, temperature: float | None = None
-) -> BaseChatModel:
-    """Build the chat model of LLM_MODEL; `api_key` overrides LLM_API_KEY, `temperature` LLM_TEMPERATURE.
+def build_chat_model(settings: Settings, *, temperature: float | None = None) -> BaseChatModel:
+    """Build the chat model of LLM_MODEL; `temperature` overrides LLM_TEMPERATURE.
 
     Sends no request yet. With LLM_BASE_URL, LLM_MODEL is the model's name on that server, after an optional `openai:`;
     without, it is `provider:name`, as for langchain's init_chat_model. Raises ModelError if no model is set, the
@@ -41,7 +39,7 @@ def build_chat_model(
     if not name:
         raise ModelError("chat_not_set")
     temperature = settings.llm_temperature if temperature is None else temperature
-    key = api_key or settings.llm_api_key.get_secret_value() or None
+    key = settings.llm_api_key.get_secret_value() or None
     timeout = settings.llm_timeout or TIMEOUT_SECONDS
     if settings.llm_base_url:
         server = settings.llm_base_url.removesuffix("/chat/completions")

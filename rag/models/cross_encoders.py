@@ -91,20 +91,16 @@ def load_reranker(name: str) -> Reranker:
     """
     began = time.perf_counter()
     folder = find_optional(name, "reranker")
-    _check_kind(name, folder)
+    # Embedding models would load as well, but with random weights in the scoring head.
+    kinds = read_json(folder / "config.json").get("architectures")
+    if not isinstance(kinds, list) or not any(str(kind).endswith("ForSequenceClassification") for kind in kinds):
+        raise ModelError("reranker_wrong_kind", name=name)
     device = best_device()
     flag = load_flag_reranker(name, folder, device)
     reranker = CrossEncoder(flag, name=name, device=device)
     how = f"{reranker.choice.kind} pass in {reranker.choice.precision}"
     log.info("Reranker %s, %s on %s, loaded in %.1f s", name, how, device, time.perf_counter() - began)
     return reranker
-
-
-def _check_kind(name: str, folder: Path) -> None:
-    """Reject embedding models, which would load as well, but with random weights in the scoring head."""
-    kinds = read_json(folder / "config.json").get("architectures")
-    if not isinstance(kinds, list) or not any(str(kind).endswith("ForSequenceClassification") for kind in kinds):
-        raise ModelError("reranker_wrong_kind", name=name)
 
 
 class CrossEncoder:
@@ -237,7 +233,10 @@ def _kind_of(config: dict[str, Any]) -> tuple[type[NliClassifier] | type[TokenCl
     """Return the kind of a model, and its label for entailment or hallucinations; without one it is another kind."""
     architectures = config.get("architectures")
     name = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
-    labels = _labels(config.get("id2label"))
+    id2label, labels = config.get("id2label"), _DEFAULT_LABELS
+    if isinstance(id2label, dict):
+        lower = {str(place): str(label).lower() for place, label in id2label.items()}
+        labels = [lower.get(str(place), "") for place in range(len(lower))]
     if name.endswith("ForTokenClassification"):
         return TokenClassifier, 1 if labels == _DEFAULT_LABELS else _find_label(labels, _HALLUCINATION_LABELS)
     is_sequence = name.endswith("ForSequenceClassification")
@@ -246,14 +245,6 @@ def _kind_of(config: dict[str, Any]) -> tuple[type[NliClassifier] | type[TokenCl
 
 def _find_label(labels: Sequence[str], beginnings: tuple[str, ...]) -> int | None:
     return next((place for place, label in enumerate(labels) if label.startswith(beginnings)), None)
-
-
-def _labels(id2label: Any) -> list[str]:
-    """Return the labels in lower case, in order; without any, the two default labels of transformers."""
-    if not isinstance(id2label, dict):
-        return _DEFAULT_LABELS
-    lower = {str(place): str(label).lower() for place, label in id2label.items()}
-    return [lower.get(str(place), "") for place in range(len(lower))]
 
 
 class _Classifier:
@@ -273,21 +264,21 @@ class _Classifier:
 
     def _windows(self, firsts: Sequence[str], seconds: Sequence[str]) -> Any:
         """Return all windows: a part of the first text, followed by the second, truncated to half of the maximum."""
+        limits = {"truncation": True, "max_length": self._max_tokens // 2, "add_special_tokens": False}
+        shortened = []
         with self._lock:  # truncation is set on the shared tokenizer at every call
+            for text in map(make_encodable, seconds):
+                ends = self._tokenizer(text, return_offsets_mapping=True, **limits)["offset_mapping"]
+                shortened.append(text[: ends[-1][1]] if ends else "")
             return self._tokenizer(
                 [make_encodable(text) for text in firsts],
-                [self._truncate(make_encodable(text)) for text in seconds],
+                shortened,
                 truncation="only_first",
                 max_length=self._max_tokens,
                 stride=min(_OVERLAP, self._max_tokens // 8),
                 return_overflowing_tokens=True,
                 return_offsets_mapping=True,
             )
-
-    def _truncate(self, text: str) -> str:
-        limits = {"truncation": True, "max_length": self._max_tokens // 2, "add_special_tokens": False}
-        ends = self._tokenizer(text, return_offsets_mapping=True, **limits)["offset_mapping"]
-        return text[: ends[-1][1]] if ends else ""
 
     def _probabilities(self, windows: Any) -> list[Rows]:
         """Return the softmax over the labels of each window: (labels,), or (tokens, labels)."""
@@ -320,13 +311,10 @@ class NliClassifier(_Classifier):
         best = [0.0] * len(pairs)
         for pair, row in zip(windows["overflow_to_sample_mapping"], self._probabilities(windows), strict=True):
             best[pair] = max(best[pair], float(row[self._label]))
-        return [Support(_grade(score), score) for score in best]
-
-
-def _grade(entailed: float) -> Verdict:
-    if entailed >= _SUPPORTED:
-        return "supported"
-    return "partly" if entailed >= _PARTLY else "unsupported"
+        return [
+            Support("supported" if score >= _SUPPORTED else "partly" if score >= _PARTLY else "unsupported", score)
+            for score in best
+        ]
 
 
 class TokenClassifier(_Classifier):
@@ -335,28 +323,26 @@ class TokenClassifier(_Classifier):
     def supports(self, pairs: Sequence[Pair]) -> list[Support]:
         if not pairs:
             return []
-        windows = self._windows([_prompt(pair) for pair in pairs], [pair.statement for pair in pairs])
+        prompts = []
+        for pair in pairs:
+            passages = "\n".join(f"passage {number}: {text}" for number, text in enumerate(pair.texts, 1))
+            prompts.append(_PROMPT.format(question=pair.question, count=len(pair.texts), passages=passages))
+        windows = self._windows(prompts, [pair.statement for pair in pairs])
         tokens: list[Rows | None] = [None] * len(pairs)
         for place, rows in enumerate(self._probabilities(windows)):
             own = [token for token, part in enumerate(windows.sequence_ids(place)) if part == 1]
-            pair, probabilities = windows["overflow_to_sample_mapping"][place], rows[own, self._label]
-            previous = tokens[pair]
-            tokens[pair] = probabilities if previous is None else np.minimum(previous, probabilities)
-        return [_summarise(probabilities) for probabilities in tokens]
-
-
-def _prompt(pair: Pair) -> str:
-    passages = "\n".join(f"passage {number}: {text}" for number, text in enumerate(pair.texts, 1))
-    return _PROMPT.format(question=pair.question, count=len(pair.texts), passages=passages)
-
-
-def _summarise(probabilities: Rows | None) -> Support:
-    """Return the verdict from the probability that each token is hallucinated; unsupported without tokens."""
-    if probabilities is None or not probabilities.size:
-        return Support("unsupported", 0.0)
-    share = float((probabilities >= _HALLUCINATED).mean())
-    verdict: Verdict = "supported" if not share else "partly" if share < 0.5 else "unsupported"
-    return Support(verdict, 1.0 - float(probabilities.max()))
+            number, probabilities = windows["overflow_to_sample_mapping"][place], rows[own, self._label]
+            previous = tokens[number]
+            tokens[number] = probabilities if previous is None else np.minimum(previous, probabilities)
+        results = []
+        for hallucinated in tokens:  # the probability of each token
+            if hallucinated is None or not hallucinated.size:
+                results.append(Support("unsupported", 0.0))
+                continue
+            share = float((hallucinated >= _HALLUCINATED).mean())
+            verdict: Verdict = "supported" if not share else "partly" if share < 0.5 else "unsupported"
+            results.append(Support(verdict, 1.0 - float(hallucinated.max())))
+        return results
 
 
 WEIGHTS: Final = Path(__file__).with_name("answer_reader.safetensors")
@@ -409,16 +395,16 @@ class TokenizedLines:
         """Return the line with its neighbours in the passage, added alternately before and after while they fit."""
         first = last = place
         room = _WINDOW - len(self._lines[place])
-        while self._fits(first - 1, place, room) or self._fits(last + 1, place, room):
-            if self._fits(first - 1, place, room) and (
-                (last - first) % 2 == 0 or not self._fits(last + 1, place, room)
-            ):
+        while True:
+            before, after = (self._fits(candidate, place, room) for candidate in (first - 1, last + 1))
+            if not before and not after:
+                return range(first, last + 1)
+            if before and ((last - first) % 2 == 0 or not after):
                 first -= 1
                 room -= len(self._lines[first])
             else:
                 last += 1
                 room -= len(self._lines[last])
-        return range(first, last + 1)
 
     def _fits(self, candidate: int, place: int, room: int) -> bool:
         exists = 0 <= candidate < len(self._lines)
@@ -458,11 +444,6 @@ class AnswerReader:
 _loading = threading.Lock()
 
 
-@cache
-def _load_network(folder: Path, weights: Path) -> _Network:
-    return _Network(folder, weights)
-
-
 @lru_cache(_CACHE_SIZE)
 def _score(network: _Network, question: str, lines: tuple[Line, ...], order: tuple[int, ...]) -> NDArray[np.float32]:
     logits = np.full(len(lines), np.nan, dtype=np.float32)
@@ -482,9 +463,16 @@ class _Network:
         loaded, changes = read_bert(folder), load_file(weights)
         for key in changes:
             name, _, kind = key.partition(":")
-            if kind in ("add", "up"):
-                change = changes[key].float()
-                _add(loaded.model.encoder, name, change @ changes[f"{name}:down"].float() if kind == "up" else change)
+            if kind not in ("add", "up"):
+                continue
+            change = changes[key].float()
+            if kind == "up":
+                change = change @ changes[f"{name}:down"].float()
+            *path, leaf = name.split(".")
+            node = loaded.model.encoder
+            for step in path:
+                node = node[int(step)] if step.isdigit() else getattr(node, step)
+            setattr(node, leaf, getattr(node, leaf).float() + change)
         self._head = [changes[f"head.{name}"].float() for name in ("wide", "wide_bias", "narrow", "narrow_bias")]
         self._workers = Workers()
         self._encode = self._workers.run(lambda: EncoderPass(loaded.model, half=has_bfloat16("cpu")))
@@ -516,8 +504,4 @@ class _Network:
             return [part.numpy() for part in torch.split(logits, [len(spans) for _, spans in rows])]
 
 
-def _add(root: Any, name: str, change: Any) -> None:
-    *path, leaf = name.split(".")
-    for step in path:
-        root = root[int(step)] if step.isdigit() else getattr(root, step)
-    setattr(root, leaf, getattr(root, leaf).float() + change)
+_load_network = cache(_Network)

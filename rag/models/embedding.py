@@ -118,9 +118,11 @@ class SparseEncoder:
         from qdrant_edge import Bm25, Bm25Config, TokenizerType
 
         self._bm25 = Bm25(Bm25Config(tokenizer=TokenizerType.Multilingual, ascii_folding=True, avg_len=AVERAGE_TERMS))
-        self.terms_of_word = lru_cache(_WORD_CACHE_SIZE)(self._terms_of_word)
+        # the terms of a word, or of a run of Han characters
+        self.terms_of_word = lru_cache(_WORD_CACHE_SIZE)(lambda word: tuple(self.encode_query(word).indices))
         self.terms = lru_cache(_TEXT_CACHE_SIZE)(self._terms)
-        self.sentence_terms = lru_cache(_PASSAGE_CACHE_SIZE)(self._sentence_terms)
+        # the terms of each sentence of a text, in order
+        self.sentence_terms = lru_cache(_PASSAGE_CACHE_SIZE)(lambda text: self.terms_within(text, sentence_spans(text)))
 
     def encode_passage(self, text: str) -> SparseVector:
         """Return the passage's terms and their saturated, length-normalised frequencies; empty without terms."""
@@ -142,10 +144,6 @@ class SparseEncoder:
             return frozenset(self.encode_query(text).indices)
         return self._terms_of_plain(_spell_numbers(text))
 
-    def _sentence_terms(self, text: str) -> tuple[frozenset[int], ...]:
-        """Return the `terms` of each sentence of a text, in order; `sentence_terms` caches them."""
-        return self.terms_within(text, sentence_spans(text))
-
     def terms_within(self, text: str, spans: tuple[tuple[int, int], ...]) -> tuple[frozenset[int], ...]:
         """Return the `terms` of each span of a text. Plain text takes a single pass, which is three times as fast."""
         parts = [text[start:end] for start, end in spans]
@@ -155,10 +153,6 @@ class SparseEncoder:
 
     def _terms_of_plain(self, text: str) -> frozenset[int]:
         return frozenset(chain.from_iterable(map(self.terms_of_word, _PLAIN_WORD.findall(text))))
-
-    def _terms_of_word(self, word: str) -> tuple[int, ...]:
-        """Return the terms of a word, or of a run of Han characters; `terms_of_word` caches them."""
-        return tuple(self.encode_query(word).indices)
 
 
 def _spell_numbers(text: str) -> str:
@@ -256,7 +250,18 @@ class SentenceIndex(NamedTuple):
 
 def index_sentences(text: str, encoder: SparseEncoder) -> SentenceIndex:
     """Index the sentences of a text. A code block and an entry count as one; a table row refers to its header."""
-    bounds = _find_bounds(text)
+    blocks = fenced_blocks(text)
+    bounds: list[tuple[int, int, int]] = []
+    header: int | None = None
+    for start, end in unit_spans(text):
+        block = next((block for block in blocks if block[0] <= start < block[1]), None)
+        if block and bounds and bounds[-1][1] >= start:
+            continue
+        if block:
+            start, end = start, max(end, block[1])
+        is_row = text.startswith("|", start)
+        header = (len(bounds) if header is None else header) if is_row else None
+        bounds.append((start, end, len(bounds) if header is None else header))
     terms = encoder.terms_within(text, tuple((start, end) for start, end, _ in bounds))
     columns = np.array(bounds, dtype=np.int64).reshape(-1, 3)
     sentence = np.repeat(np.arange(len(bounds)), [len(each) for each in terms])
@@ -294,22 +299,6 @@ def unpack_sentences(packed: str, text: str) -> SentenceIndex | None:
     return SentenceIndex(start, end, first, np.repeat(numbers, counts), terms)
 
 
-def _find_bounds(text: str) -> list[tuple[int, int, int]]:
-    blocks = fenced_blocks(text)
-    bounds: list[tuple[int, int, int]] = []
-    header: int | None = None
-    for start, end in unit_spans(text):
-        block = next((block for block in blocks if block[0] <= start < block[1]), None)
-        if block and bounds and bounds[-1][1] >= start:
-            continue
-        if block:
-            start, end = start, max(end, block[1])
-        is_row = text.startswith("|", start)
-        header = (len(bounds) if header is None else header) if is_row else None
-        bounds.append((start, end, len(bounds) if header is None else header))
-    return bounds
-
-
 Kind = Literal["passage", "query"]
 
 
@@ -329,15 +318,6 @@ class LanguageMeans:
         """Subtract the mean of their language from the unit vectors of `texts`, (n, d), and normalise them again."""
         chinese = np.fromiter(map(is_chinese, texts), dtype=np.int64, count=len(texts))
         return normalise_rows(vectors - self._means[kind][chinese])
-
-
-def read_language_means(folder: Path) -> LanguageMeans | None:
-    """Return the means in a model's folder, or None if it has none."""
-    if not (folder / MEANS_FILE).is_file():
-        return None
-    from safetensors.numpy import load_file
-
-    return LanguageMeans(load_file(folder / MEANS_FILE))
 
 
 # Tokens in one forward pass. On a CPU 512 to 2048 are within four per cent of each other.
@@ -432,17 +412,12 @@ class FlagEncoder:
         return rows
 
     @cached_property
-    def _unreadable(self) -> NDArray[np.bool_]:
-        """The flags of `Tokens.find_unreadable`, computed on first use: reading the vocabulary takes half a second."""
-        return self._tokens.find_unreadable()
-
-    @cached_property
     def _reads_latin(self) -> bool:
         return self._can_read(self._tokens.encode([_ASCII], special=False))
 
     def _can_read(self, ids: Sequence[Sequence[int]]) -> bool:
         flat = [index for row in ids for index in row]
-        return bool(flat) and float(self._unreadable[flat].mean()) < _UNREAD_SHARE
+        return bool(flat) and float(self._tokens.unreadable[flat].mean()) < _UNREAD_SHARE
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[list[int]]]]:
         """Yield batches of indexes of `texts` with their tokens, while the next texts are tokenized."""
@@ -522,7 +497,11 @@ def load_embedding_model(name: str, *, exact: bool = False) -> EmbeddingModel:
     device = best_device()
     plain = source.shipped and device == "cpu"
     flag = read_bert(source.folder) if plain else load_flag_model(name, source.folder, family.pooling, device)
-    means = read_language_means(source.folder)
+    means = None
+    if (source.folder / MEANS_FILE).is_file():
+        from safetensors.numpy import load_file
+
+        means = LanguageMeans(load_file(source.folder / MEANS_FILE))
     lexical = source.folder if source.lexical else None
     model = FlagEncoder(flag, family, name=source.name, device=device, means=means, exact=exact, lexical=lexical)
     log.info(

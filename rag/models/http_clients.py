@@ -18,7 +18,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import cache
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import ip_address, ip_network
 from typing import Any, Final, NoReturn, cast
 from urllib.request import getproxies
 from weakref import WeakKeyDictionary
@@ -77,9 +77,14 @@ class UserTransport(httpx2.AsyncBaseTransport):
         problem: httpx2.TransportError | None = None
         for address in await self._addresses(request):
             try:
-                return _limit_size(await self._inner.handle_async_request(self._rebuild(request, address)))
+                response = await self._inner.handle_async_request(self._rebuild(request, address))
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 problem = problem or error
+                continue
+            # Compression that was not requested is not decoded.
+            headers = [(name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"]
+            stream = _LimitedStream(cast(httpx2.AsyncByteStream, response.stream))
+            return httpx2.Response(response.status_code, headers=headers, stream=stream, extensions=response.extensions)
         raise problem or httpx2.ConnectError("the host has no address")
 
     async def _addresses(self, request: httpx2.Request) -> Sequence[str]:
@@ -136,13 +141,6 @@ class _LimitedStream(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-
-def _limit_size(response: httpx2.Response) -> httpx2.Response:
-    """Limit the size of the response; compression that was not requested is not decoded."""
-    headers = [(name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"]
-    stream = _LimitedStream(cast(httpx2.AsyncByteStream, response.stream))
-    return httpx2.Response(response.status_code, headers=headers, stream=stream, extensions=response.extensions)
 
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int]:
@@ -230,12 +228,10 @@ async def _bypasses_proxy(url: httpx2.URL) -> bool:
             answers = await asyncio.get_running_loop().getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return False
-    return bool(answers) and all(_is_private(ip_address(answer[4][0])) for answer in answers)
-
-
-def _is_private(address: IPv4Address | IPv6Address) -> bool:
-    address = getattr(address, "ipv4_mapped", None) or address
-    return any(address in network for network in _PRIVATE_NETWORKS)
+    addresses = [ip_address(answer[4][0]) for answer in answers]
+    addresses = [getattr(address, "ipv4_mapped", None) or address for address in addresses]
+    are_private = [any(address in network for network in _PRIVATE_NETWORKS) for address in addresses]
+    return bool(are_private) and all(are_private)
 
 
 def _is_in_no_proxy(host: str, port: int, entries: str) -> bool:

@@ -69,19 +69,21 @@ def find_e5_package() -> Path | None:
 
 
 def make_e5_folder(source: Path) -> Path:
-    """Return the model's folder in the cache, creating it if missing (some seconds, 250 MB).
+    """Return the model's folder in the cache next to that of the hub's client; create it if missing (250 MB).
 
     Raises ModelError if the source is not the released file, or the cache cannot be written.
     """
-    folder = _cache_folder() / f"{E5}-{_SOURCE_SHA256[:8]}-{_VERSION}"
+    home, caches = os.environ.get("HF_HOME"), os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    cache_folder = (Path(home) if home else Path(caches) / "huggingface").expanduser() / "pagelight"
+    folder = cache_folder / f"{E5}-{_SOURCE_SHA256[:8]}-{_VERSION}"
     if (folder / "config.json").is_file():
         return folder
     with source.open("rb") as stream:
         if hashlib.file_digest(stream, "sha256").hexdigest() != _SOURCE_SHA256:
             raise ModelError("weights_changed", file=str(source))
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        cache_folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache_folder) as temporary:
             _write(source, Path(temporary) / "new")
             try:
                 (Path(temporary) / "new").rename(folder)
@@ -89,16 +91,9 @@ def make_e5_folder(source: Path) -> Path:
                 if not (folder / "config.json").is_file():  # otherwise another process was faster
                     raise
     except OSError as error:
-        raise ModelError("model_cache", folder=str(folder.parent), reason=error.strerror or str(error)) from error
+        raise ModelError("model_cache", folder=str(cache_folder), reason=error.strerror or str(error)) from error
     log.info("The built-in embedding model was written to %s", folder)
     return folder
-
-
-def _cache_folder() -> Path:
-    """Return Pagelight's cache folder, next to that of the hub's client."""
-    home = os.environ.get("HF_HOME")
-    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return (Path(home) if home else Path(caches) / "huggingface").expanduser() / "pagelight"
 
 
 def _write(source: Path, folder: Path) -> None:
@@ -148,7 +143,12 @@ class _Source:
         self._pieces = [letters[a:b].decode() for a, b in pairwise(offsets)]
         _, size = self._take("iI")  # a map of normalised characters; NFKC replaces it
         self._array("u1", size)
-        self._tensors = dict(self._entry() for _ in range(self._take("i")[0]))
+        self._tensors: dict[str, tuple[int, int, int]] = {}  # kind, number of weights and offset
+        for _ in range(self._take("i")[0]):
+            (length,) = self._take("H")
+            name = self._array("u1", length).tobytes().decode()
+            kind, count, place, _ = self._take("BIQQ")
+            self._tensors[name] = kind, count, place
 
     def config(self) -> dict[str, Any]:
         return {
@@ -213,13 +213,6 @@ class _Source:
         values: NDArray[Any] = np.frombuffer(self._bytes, kind, count, self._at)
         self._at += values.nbytes
         return values
-
-    def _entry(self) -> tuple[str, tuple[int, int, int]]:
-        """Read a tensor's name with its kind, number of weights and offset."""
-        (length,) = self._take("H")
-        name = self._array("u1", length).tobytes().decode()
-        kind, count, place, _ = self._take("BIQQ")
-        return name, (kind, count, place)
 
     def _tensor(self, name: str) -> NDArray[np.float32]:
         kind, count, place = self._tensors[name]
@@ -613,10 +606,6 @@ def family_of(name: str, folder: Path) -> ModelFamily:
         for family in FAMILIES:
             if re.search(family.pattern, base):
                 return family
-    return _family_of_folder(name, folder)
-
-
-def _family_of_folder(name: str, folder: Path) -> ModelFamily:
     pooling = _pooling(read_json(folder / "1_Pooling" / "config.json"))
     if pooling is None:
         raise ModelError("embedding_pooling", name=name)

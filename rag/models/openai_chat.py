@@ -7,7 +7,7 @@ import json
 import logging
 import time
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any, Final, Self
 
 from langchain_core.exceptions import ModelInvalidRequestError
@@ -20,7 +20,6 @@ from rag.errors import ModelError
 from rag.models.servers import (
     SAMPLING,
     UNSUPPORTED_STATUSES,
-    ServerCapacity,
     ServerKey,
     capacity_of,
     model_error,
@@ -77,55 +76,35 @@ class CompatibleChat(ChatOpenAI):
                 async with capacity_of(self).semaphore():
                     return await super()._agenerate(*args, **kwargs)
             except OpenAIError as error:
-                if isinstance(error, APIStatusError) and self._lacks_feature(error, kwargs):
-                    raise NotOfferedError(error) from error
+                # A feature may be rejected with the status of a transient failure, which would cause a retry.
+                if isinstance(error, APIStatusError) and error.status_code not in UNSUPPORTED_STATUSES:
+                    uses_feature = any(option in kwargs for option in _FEATURE_OPTIONS)
+                    if uses_feature and refuses_structured_output(error, self):
+                        raise NotOfferedError(error) from error
                 pause = attempts.pause_after(error)
             await asyncio.sleep(pause)
-
-    def _lacks_feature(self, error: APIStatusError, options: Mapping[str, Any]) -> bool:
-        """True if the server rejects a feature with the status of a transient failure, which would cause a retry."""
-        uses_feature = any(option in options for option in _FEATURE_OPTIONS)
-        is_clear = error.status_code in UNSUPPORTED_STATUSES
-        return uses_feature and not is_clear and refuses_structured_output(error, self)
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         attempts, has_begun = _Attempts(self, streams=True), False
         while True:
-            timer = _StreamTimer()
+            began, first, last, usage = time.monotonic(), 0.0, 0.0, None
             try:
                 async with capacity_of(self).semaphore():
                     async for chunk in super()._astream(*args, **kwargs):
-                        has_begun = True
-                        timer.note(chunk)
+                        has_begun, last = True, time.monotonic()
+                        first = first or (last if chunk.text else 0.0)
+                        usage = getattr(chunk.message, "usage_metadata", None) or usage
                         yield chunk
-                timer.report(capacity_of(self))
+                if first and usage:
+                    capacity_of(self).record(
+                        usage["input_tokens"], first - began, usage["output_tokens"] - 1, last - first
+                    )
                 return
             except OpenAIError as error:
                 if has_begun:
                     raise
                 pause = attempts.pause_after(error)
             await asyncio.sleep(pause)
-
-
-class _StreamTimer:
-    """The timing of one stream: until its first token, and from there to its end."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._first = self._last = 0.0
-        self._usage: Any = None
-
-    def note(self, chunk: ChatGenerationChunk) -> None:
-        self._last = time.monotonic()
-        self._first = self._first or (self._last if chunk.text else 0.0)
-        self._usage = getattr(chunk.message, "usage_metadata", None) or self._usage
-
-    def report(self, capacity: ServerCapacity) -> None:
-        if self._first and self._usage:
-            writing = self._last - self._first
-            capacity.record(
-                self._usage["input_tokens"], self._first - self._began, self._usage["output_tokens"] - 1, writing
-            )
 
 
 class _Attempts:
@@ -149,7 +128,9 @@ class _Attempts:
             raise error
         if status in _REFUSAL_STATUSES:
             return self._drop_field(error)
-        if self._remaining <= 0 or not _is_repeatable(error, status):
+        is_lost = isinstance(error, APIConnectionError) and not isinstance(error, APITimeoutError)
+        is_busy = status in _RETRY_STATUSES and "insufficient_quota" not in str(error)
+        if self._remaining <= 0 or not (is_lost or is_busy):
             raise error
         self._remaining -= 1
         return _retry_after(error) or next(self._pauses, _PAUSES[-1])
@@ -161,7 +142,15 @@ class _Attempts:
         """
         if names := refused_parameters(str(error), self._sampling):
             raise ModelError("chat_parameter_refused", names=names) from error
-        field = self._find_suspect(str(error).lower())
+        text, field = str(error).lower(), None
+        if "temperature" in text:
+            field = "temperature"
+        elif "max_tokens" in text or "max_completion_tokens" in text:
+            field = "max_tokens"
+        elif self._streams:
+            is_named = "stream_options" in text or "include_usage" in text
+            has_other = "response_format" in text or "tool_choice" in text
+            field = "stream_options" if is_named or not has_other else None
         refused = _refused_fields.get(self._key, frozenset())
         if field is None or field in refused:
             _refused_fields[self._key] = refused - self._dropped
@@ -170,21 +159,6 @@ class _Attempts:
         self._dropped.add(field)
         _refused_fields[self._key] = refused | {field}
         return 0.0
-
-    def _find_suspect(self, text: str) -> str | None:
-        if "temperature" in text:
-            return "temperature"
-        if "max_tokens" in text or "max_completion_tokens" in text:
-            return "max_tokens"
-        is_named = "stream_options" in text or "include_usage" in text
-        has_other = any(word in text for word in ("response_format", "tool_choice"))
-        return "stream_options" if self._streams and (is_named or not has_other) else None
-
-
-def _is_repeatable(error: OpenAIError, status: int | None) -> bool:
-    if status is not None:
-        return status in _RETRY_STATUSES and "insufficient_quota" not in str(error)
-    return isinstance(error, APIConnectionError) and not isinstance(error, APITimeoutError)
 
 
 def _retry_after(error: OpenAIError) -> float | None:
@@ -260,16 +234,12 @@ class _Stream:
             delta = choice.get("delta") or {}
             self._began = self._began or bool(delta.get("content"))
             message = choice.get("message")
-            # If a server sends both, the message repeats the chunks.
-            choice["delta"] = _as_delta(message) if message and not (self._began or delta.get("tool_calls")) else delta
+            if message and not (self._began or delta.get("tool_calls")):  # if both are sent, it repeats the chunks
+                calls = enumerate(message.get("tool_calls") or [])  # a stream's have indexes
+                delta = {**message, "tool_calls": [{"index": place, **call} for place, call in calls]}
+            choice["delta"] = delta
             self._reason = choice.get("finish_reason") or self._reason
         return chunk
-
-
-def _as_delta(message: dict[str, Any]) -> dict[str, Any]:
-    """Return the message with indexed tool calls, as in the chunks of a stream."""
-    calls = message.get("tool_calls") or []
-    return {**message, "tool_calls": [{"index": place, **call} for place, call in enumerate(calls)]}
 
 
 class _EventDecoder:
@@ -304,6 +274,5 @@ class _EventDecoder:
             reply = json.loads(self._body)
         except (ValueError, RecursionError):
             return None
-        return (
-            reply if isinstance(reply, dict) and isinstance(reply.get("choices"), list) and reply["choices"] else None
-        )
+        has_choices = isinstance(reply, dict) and isinstance(reply.get("choices"), list) and reply["choices"]
+        return reply if has_choices else None

@@ -85,18 +85,21 @@ _MENTION: Final = lazy_regex(
 def answer_text(reply: str, *, whole: bool = True) -> str:
     """Return the answer in a reply, which is partial if not `whole`; empty if the answer has not started yet."""
     text = _cut_at_turn_end(drop_reasoning(reply.lstrip("\ufeff"), whole=whole))
-    if not whole and _may_be_label(text):
-        return ""
+    start = text.strip("*#_ \n.…:：").lower()
+    if not whole and any(label.startswith(start) for label in (*_REASONING_LABELS, *_ANSWER_LABELS)):
+        return ""  # it may turn out to be a label, such as "Answer:"
     text = _unwrap(text, whole)
-    text = text[start.end() :] if (start := _ANSWER_START.match(text)) else text
+    text = text[label.end() :] if (label := _ANSWER_START.match(text)) else text
     text = _drop_sources(text)
     return text if whole else _OPEN_TAG.sub("", text)
 
 
 def drop_reasoning(reply: str, *, whole: bool = True) -> str:
     """Return the reply without the reasoning before it; an unclosed block extends to the end."""
-    text = _final_channel(reply)
-    has_reasoning = False
+    text, has_reasoning = reply, False
+    if _CHANNELS.match(reply):
+        channels = list(_FINAL.finditer(reply))
+        text = reply[channels[-1].end() :] if channels else ""
     while lead := _LEAD.match(text):
         following = _skip_block(text, lead, whole)
         if following is None:
@@ -108,13 +111,6 @@ def drop_reasoning(reply: str, *, whole: bool = True) -> str:
             return text[end.end() :].lstrip()
         return text if whole else ""
     return text if has_reasoning else _drop_unopened_reasoning(text, whole)
-
-
-def _final_channel(reply: str) -> str:
-    if not _CHANNELS.match(reply):
-        return reply
-    channels = list(_FINAL.finditer(reply))
-    return reply[channels[-1].end() :] if channels else ""
 
 
 def _skip_block(text: str, lead: re.Match[str], whole: bool) -> str | None:
@@ -138,23 +134,16 @@ def _drop_unopened_reasoning(text: str, whole: bool) -> str:
     """Drop reasoning whose opening tag the server swallowed, up to a closing tag that is more than a mention."""
     opening = _OPEN.search(text)
     for tag in _CLOSE.finditer(text, 0, opening.start() if opening else len(text)):
-        ends = _ends_reasoning(text[: tag.start()], text[tag.end() :], whole)
-        if ends is None:
-            return text[: tag.start()]
-        if ends:
-            return text[tag.end() :]
+        before, after = text[: tag.start()], text[tag.end() :]
+        if _is_quoted(before):
+            continue
+        lead, following = before.rstrip(" \t"), after.lstrip(" \t")
+        may_be_mention = lead and not lead.endswith(_ENDINGS) and (lead != before or _MENTION.search(lead))
+        if not may_be_mention or (whole and not following) or following.startswith(("\r", "\n")):
+            return after
+        if not following:
+            return before  # the rest of the reply will show if it is one
     return text
-
-
-def _ends_reasoning(before: str, after: str, whole: bool) -> bool | None:
-    """True if a closing tag between these ends the reasoning, False if it is a mention; None to wait for more text."""
-    lead, following = before.rstrip(" \t"), after.lstrip(" \t")
-    if _is_quoted(before):
-        return False
-    is_mention = bool(lead) and not lead.endswith(_ENDINGS) and (lead != before or bool(_MENTION.search(lead)))
-    if not is_mention or (whole and not following):
-        return True
-    return following[0] in "\r\n" if following else None
 
 
 def _is_quoted(before: str) -> bool:
@@ -178,12 +167,6 @@ def _cut_at_turn_end(text: str) -> str:
         elif not _is_quoted(before) and (_is_ended(before) or not text[token.end() :].strip()):
             return before
     return text[begin:]
-
-
-def _may_be_label(text: str) -> bool:
-    """True if the start of an answer may turn out to be a label before it, such as "Answer:"."""
-    start = text.strip("*#_ \n.…:：").lower()
-    return any(label.startswith(start) for label in (*_REASONING_LABELS, *_ANSWER_LABELS))
 
 
 def _unwrap(text: str, whole: bool) -> str:
@@ -235,15 +218,10 @@ def _integers(value: Any) -> Iterator[int]:
 
 
 def _drop_sources(text: str) -> str:
-    """Drop a list of sources after the answer, since its sentences cite them."""
+    """Drop a list of sources after the answer, since its sentences cite them, or a final paragraph of links."""
     for tail in _TAIL.finditer(text):
         if all(_ENTRY.match(line) for line in tail["entries"].split("\n")) and _WORD.search(text[: tail.start()]):
             return text[: tail.start()]
-    return _drop_link_lines(text)
-
-
-def _drop_link_lines(text: str) -> str:
-    """Drop a final paragraph of numbered links."""
     lines = text.rstrip().split("\n")
     begin = len(lines)
     while begin and _LINK_LINE.match(lines[begin - 1]) and re.search("https?://", lines[begin - 1]):
@@ -320,7 +298,9 @@ def _code(error: BaseException) -> str:
     from langchain_core import exceptions as core
 
     status, text = _status_of(error), str(error)[:_MAX_TEXT].lower()
-    if isinstance(error, core.ContextOverflowError) or _says_too_long(status, text):
+    may_be_too_long = status not in (401, 402, 403, 404, 408, 429, 504) and not _NOT_WINDOW.search(text)
+    says_too_long = may_be_too_long and ("context length" in text or _TOO_LONG.search(text))
+    if isinstance(error, core.ContextOverflowError) or says_too_long:
         return "chat_too_long"
     if status == 429 and ("insufficient_quota" in text or "balance" in text):
         return "chat_no_credit"
@@ -332,24 +312,6 @@ def _code(error: BaseException) -> str:
         return "chat_server_error" if status >= 500 and status != 504 else _BY_STATUS.get(status, "chat_refused")
     if isinstance(error, TimeoutError | core.ModelTimeoutError) or "Timeout" in type(error).__name__:
         return "chat_timeout"
-    return _code_without_status(error, text)
-
-
-def _says_too_long(status: int | None, text: str) -> bool:
-    if status in (401, 402, 403, 404, 408, 429, 504) or _NOT_WINDOW.search(text):
-        return False
-    return "context length" in text or bool(_TOO_LONG.search(text))
-
-
-def read_window(error: BaseException) -> int | None:
-    """Return the size of the context window in tokens, if the service's error message states it."""
-    match = _SIZE.search(str(error)[:_MAX_TEXT].lower())
-    return int(next(filter(None, match.groups()))) if match else None
-
-
-def _code_without_status(error: BaseException, text: str) -> str:
-    from langchain_core import exceptions as core
-
     if isinstance(error, core.OutputParserException) or _has_class_name(error, ("LengthFinish", "ContentFilterFinish")):
         return "chat_unusable"
     # The connection was lost while the answer was being read, not before.
@@ -360,6 +322,12 @@ def _code_without_status(error: BaseException, text: str) -> str:
     if isinstance(error, _PARSE_ERRORS):
         return "chat_unusable"
     return "chat_key_missing" if "api_key" in text else "chat_failed"
+
+
+def read_window(error: BaseException) -> int | None:
+    """Return the size of the context window in tokens, if the service's error message states it."""
+    match = _SIZE.search(str(error)[:_MAX_TEXT].lower())
+    return int(next(filter(None, match.groups()))) if match else None
 
 
 def _has_class_name(error: BaseException, parts: tuple[str, ...]) -> bool:
@@ -376,7 +344,6 @@ def _has_class_name(error: BaseException, parts: tuple[str, ...]) -> bool:
 
 
 def _status_of(error: BaseException) -> int | None:
-    """Return the HTTP status of the service's reply, if there was one."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) else None
 
@@ -496,7 +463,10 @@ def was_cut_off_reasoning(model: BaseChatModel, outcome: Any) -> bool:
     """True if a reply, or the failure to read one, hit its limit before the answer, and a retry with more may help."""
     metadata = getattr(outcome, "response_metadata", None) or {}
     at_limit = metadata.get("finish_reason") == "length" or "LengthFinish" in type(outcome).__name__
-    return at_limit and is_only_reasoning(_reply_text(outcome)) and allow_reasoning_tokens(model)
+    # an error has the reply that could not be parsed
+    completion = getattr(outcome, "completion", None)
+    text = completion.choices[0].message.content if completion else getattr(outcome, "text", "")
+    return at_limit and is_only_reasoning(str(text or "")) and allow_reasoning_tokens(model)
 
 
 def is_only_reasoning(reply: str) -> bool:
@@ -505,13 +475,6 @@ def is_only_reasoning(reply: str) -> bool:
     White space is not reasoning: small models fill a form with it until they are stopped.
     """
     return not reply or bool(reply.strip() and not answer_text(reply).strip())
-
-
-def _reply_text(outcome: Any) -> str:
-    """Return the text of a reply, or of the reply that an error could not parse."""
-    if completion := getattr(outcome, "completion", None):
-        return str(completion.choices[0].message.content or "")
-    return str(getattr(outcome, "text", "") or "")
 
 
 def with_sampling(model: BaseChatModel, chosen: Mapping[str, Any]) -> BaseChatModel:
@@ -589,28 +552,24 @@ async def load_capacity(model: BaseChatModel) -> ServerCapacity:
     if capacity.is_loaded or client is None or not getattr(model, "openai_api_base", None):
         return capacity
     capacity.is_loaded = True
+    client, name = client.with_options(max_retries=0), str(getattr(model, "model_name", ""))
     try:
         async with asyncio.timeout(_LOAD_SECONDS):
-            await _load(capacity, client, str(getattr(model, "model_name", "")))
+            models = (await client.models.list()).data or []
+            entry = next((model for model in models if model.id == name), models[0] if len(models) == 1 else None)
+            fields = entry.model_dump() if entry is not None else {}
+            capacity.window = capacity.window or _window(fields.get("meta") or {}) or _window(fields)
+            root = client.with_options(base_url=str(client.base_url).removesuffix("/").removesuffix("/v1"))
+            if fields.get("owned_by") == "llamacpp":
+                props = await root.get("/props", cast_to=object)
+                capacity.window = _window(props.get("default_generation_settings") or {}) or capacity.window
+                capacity.slots = props.get("total_slots") or capacity.slots
+            elif fields.get("owned_by") == "library":  # Ollama
+                details = await root.post("/api/show", body={"model": name}, cast_to=object)
+                capacity.window = capacity.window or _ollama_window(details)
     except failure_types() as error:  # TimeoutError is an OSError
         log.info("A chat server did not report its limits (%s)", type(error).__name__)
     return capacity
-
-
-async def _load(capacity: ServerCapacity, client: Any, name: str) -> None:
-    quick = client.with_options(max_retries=0)
-    models = (await quick.models.list()).data or []
-    entry = next((model for model in models if model.id == name), models[0] if len(models) == 1 else None)
-    fields = entry.model_dump() if entry is not None else {}
-    capacity.window = capacity.window or _window(fields.get("meta") or {}) or _window(fields)
-    root = quick.with_options(base_url=str(client.base_url).removesuffix("/").removesuffix("/v1"))
-    if fields.get("owned_by") == "llamacpp":
-        props = await root.get("/props", cast_to=object)
-        capacity.window = _window(props.get("default_generation_settings") or {}) or capacity.window
-        capacity.slots = props.get("total_slots") or capacity.slots
-    elif fields.get("owned_by") == "library":  # Ollama
-        details = await root.post("/api/show", body={"model": name}, cast_to=object)
-        capacity.window = capacity.window or _ollama_window(details)
 
 
 def _window(fields: dict[str, Any]) -> int | None:

@@ -64,11 +64,8 @@ class Service:
         """`setting` is the name of the setting for error messages, such as EMBEDDING_BASE_URL."""
         self._base_url = base_url.rstrip("/")
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
-        self._params = {"host": httpx2.URL(base_url).netloc.decode(), "setting": setting}
-
-    @property
-    def host(self) -> str:
-        return self._params["host"]
+        self.host = httpx2.URL(base_url).netloc.decode()
+        self._params = {"host": self.host, "setting": setting}
 
     def ask(self, path: str, body: Mapping[str, Any], seconds: float) -> Any:
         """POST `body` to `path` with retries, and return the JSON of the reply. Raises ModelError."""
@@ -80,32 +77,27 @@ class Service:
             raise self.timeout_error(seconds) from error
         except ConnectionError as error:
             raise ModelError("service_unreachable", **self._params) from error
+        if status in (401, 403):
+            key = self._params["setting"].replace("BASE_URL", "API_KEY")
+            raise ModelError("service_wrong_key", key=key, **self._params)
+        if status == 429:
+            raise ModelError("service_busy", **self._params)
+        if 400 <= status < 500:
+            code = "service_wrong_address" if status == 404 else "service_refused"
+            raise _RefusedError(code, status, **self._params)
         if not 200 <= status < 300:
-            raise self._status_error(status)
+            raise ModelError("service_failed", status=status, **self._params)
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as error:
             raise self.format_error() from error
 
     def timeout_error(self, seconds: float) -> ModelError:
-        """Return the error for a timeout."""
         return ModelError("service_timeout", seconds=f"{seconds:g}", **self._params)
 
     def format_error(self) -> _RefusedError:
         """Return the error for a reply in an unexpected format."""
         return _RefusedError("service_unusable", 200, **self._params)
-
-    def _status_error(self, status: int) -> ModelError:
-        if status in (401, 403):
-            key = self._params["setting"].replace("BASE_URL", "API_KEY")
-            return ModelError("service_wrong_key", key=key, **self._params)
-        if status == 429:
-            return ModelError("service_busy", **self._params)
-        if 400 <= status < 500:
-            return _RefusedError(
-                "service_wrong_address" if status == 404 else "service_refused", status, **self._params
-            )
-        return ModelError("service_failed", status=status, **self._params)
 
 
 def post(url: str, content: bytes, headers: Mapping[str, str], *, seconds: float) -> tuple[int, bytes]:
@@ -122,36 +114,30 @@ def post(url: str, content: bytes, headers: Mapping[str, str], *, seconds: float
 async def _post(url: str, content: bytes, headers: Mapping[str, str], seconds: float) -> tuple[int, bytes]:
     now = asyncio.get_running_loop().time
     ends = now() + seconds
+    headers = {"user-agent": "Pagelight", **headers}
     for attempt in range(1, _MAX_ATTEMPTS + 1):
-        retry_after, problem, reply = "", None, (0, b"")
+        retry_after, problem, status, body = "", None, 0, bytearray()
         try:
-            async with asyncio.timeout_at(ends):
-                reply, retry_after = await _request(url, content, headers, seconds)
+            async with (
+                asyncio.timeout_at(ends),
+                _client().stream("POST", url, content=content, headers=headers, timeout=seconds) as response,
+            ):
+                async for piece in response.aiter_raw():
+                    body += piece
+                    if len(body) > MAX_REPLY_BYTES:
+                        raise httpx2.ReadError("the reply is too large")
+                status, retry_after = response.status_code, response.headers.get("retry-after", "")
         except httpx2.TimeoutException as error:
             raise TimeoutError from error
         except httpx2.TransportError as error:
             problem = error
         pause = _pause(attempt, retry_after)
-        if attempt == _MAX_ATTEMPTS or now() + pause >= ends or (problem is None and reply[0] not in _RETRY_STATUSES):
+        if attempt == _MAX_ATTEMPTS or now() + pause >= ends or (problem is None and status not in _RETRY_STATUSES):
             break
         await asyncio.sleep(pause)
     if problem is not None:
         raise problem
-    return reply
-
-
-async def _request(
-    url: str, content: bytes, headers: Mapping[str, str], seconds: float
-) -> tuple[tuple[int, bytes], str]:
-    """Return the reply's status and body, and its Retry-After header."""
-    headers = {"user-agent": "Pagelight", **headers}
-    async with _client().stream("POST", url, content=content, headers=headers, timeout=seconds) as response:
-        body = bytearray()
-        async for piece in response.aiter_raw():
-            body += piece
-            if len(body) > MAX_REPLY_BYTES:
-                raise httpx2.ReadError("the reply is too large")
-        return (response.status_code, bytes(body)), response.headers.get("retry-after", "")
+    return status, bytes(body)
 
 
 @cache
@@ -354,10 +340,22 @@ class ServiceEncoder:
         """Send one request, and return the texts' L2-normalised vectors, (d,); a `dimension` of 0 accepts any."""
         api, texts = api or self._api, [text if text.strip() else "." for text in texts]
         tei, openai = {"inputs": texts, "truncate": True}, {"model": self._model, "input": texts}
-        vectors = self._read(self._service.ask(api, tei if api == TEI else openai, seconds), len(texts), api)
+        reply = self._service.ask(api, tei if api == TEI else openai, seconds)
+        try:
+            if api != TEI:  # the vectors may come in any order
+                by_index = {int(row["index"]): row["embedding"] for row in reply["data"]}
+                reply = [by_index[place] for place in range(len(texts))]
+            vectors = np.asarray(reply, dtype=np.float32)
+        except (TypeError, ValueError, LookupError, OverflowError) as error:
+            raise self._service.format_error() from error
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
+            raise self._service.format_error()
+        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+        if not (np.isfinite(lengths) & (lengths > 0)).all():
+            raise ModelError("service_not_finite", name=self._model)
         if dimension and vectors.shape[1] != dimension:
             raise ModelError("service_dimension", host=self.host, was=dimension, dimension=vectors.shape[1])
-        return list(vectors)
+        return list(np.asarray(vectors / lengths, dtype=np.float32))
 
     @contextmanager
     def _watch(self) -> Iterator[None]:
@@ -369,19 +367,6 @@ class ServiceEncoder:
             raise
         self._problem = None
 
-    def _read(self, reply: Any, count: int, api: str) -> Vectors:
-        try:
-            rows = reply if api == TEI else _sort_by_index(reply["data"], count)
-            vectors = np.asarray(rows, dtype=np.float32)
-        except (TypeError, ValueError, LookupError, OverflowError) as error:
-            raise self._service.format_error() from error
-        if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1]:
-            raise self._service.format_error()
-        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-        if not (np.isfinite(lengths) & (lengths > 0)).all():
-            raise ModelError("service_not_finite", name=self._model)
-        return np.asarray(vectors / lengths, dtype=np.float32)
-
 
 def is_same(fingerprint: str, other: str) -> bool:
     """True if two fingerprints belong to the same model, within the tolerance for numerical differences."""
@@ -392,12 +377,6 @@ def is_same(fingerprint: str, other: str) -> bool:
     left, right = left.reshape(len(_PROBE_TEXTS), -1), right.reshape(len(_PROBE_TEXTS), -1)
     cosines = (left * right).sum(axis=1) / (np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1))
     return bool((cosines >= MIN_COSINE).all())
-
-
-def _sort_by_index(rows: Sequence[Any], count: int) -> list[Any]:
-    """Return the vectors sorted by `index`, since services may send them in any order."""
-    vectors = {int(row["index"]): row["embedding"] for row in rows}
-    return [vectors[place] for place in range(count)]
 
 
 class ServiceReranker:
@@ -439,8 +418,9 @@ class ServiceReranker:
                 self._api, _ = _negotiate(_RERANK_APIS, lambda api: self._ask(question, ends, texts, api))
             if not self._scale:
                 results = [self._ask(question, ends, texts) for question, texts in _PROBE_PAIRS]
-                if any(row is None or row[0] is None or row[0] <= max(map(_or_lowest, row[1:])) for row in results):
-                    raise ModelError("reranker_wrong_order", name=self.name)
+                for first, *others in results:
+                    if first is None or any(score is not None and score >= first for score in others):
+                        raise ModelError("reranker_wrong_order", name=self.name)
                 scores = [score for row in results for score in row if score is not None]
                 self._scale = "probabilities" if all(0 <= score <= 1 for score in scores) else "logits"
                 if self._on_decision is not None:
@@ -459,7 +439,8 @@ class ServiceReranker:
         reply = self._service.ask(path, body, seconds)
         try:
             rows = reply if isinstance(reply, list) else reply["results"] if "results" in reply else reply["data"]
-            scores = {int(row["index"]): _score(row) for row in rows}
+            key = "relevance_score"
+            scores = {int(row["index"]): float(row[key] if key in row else row["score"]) for row in rows}
         except (TypeError, ValueError, LookupError) as error:
             raise self._service.format_error() from error
         if not scores or not scores.keys() <= set(range(len(texts))) or len(scores) != len(rows):
@@ -467,11 +448,3 @@ class ServiceReranker:
         if not all(map(math.isfinite, scores.values())):
             raise ModelError("service_not_finite", name=self.name)
         return [scores.get(place) for place in range(len(texts))]
-
-
-def _score(row: Any) -> float:
-    return float(row["relevance_score"] if "relevance_score" in row else row["score"])
-
-
-def _or_lowest(score: float | None) -> float:
-    return -math.inf if score is None else score

@@ -10,6 +10,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -45,13 +46,18 @@ async def fill_schema(model: BaseChatModel, schema: type[Schema], messages: Sequ
 
     Raises ModelError: `chat_unusable` if the repair does not fit either, or the reason for a failed request.
     """
+    from langchain_core.messages import AIMessage, HumanMessage
+
     try:
         method, reply = await _try_methods(model, schema, list(messages))
         filled = read_reply(schema, reply)
         if isinstance(filled, schema):
             return filled
         log.info("A structured reply by %s did not fit: asking for a repair", method)
-        repaired = await _ask(model, schema, _repair(messages, reply, str(filled), schema), "text")
+        text = reply.text or json.dumps([call.get("args") for call in reply.invalid_tool_calls or reply.tool_calls])
+        ask = f"That did not fit: {filled}. Write it again for the schema {schema.__name__}."
+        talk = [*messages, AIMessage(text[:4000] or "-"), HumanMessage(ask)]
+        repaired = await _ask(model, schema, talk, "text")
     except failure_types() as error:
         raise model_error(error) from error
     filled = read_reply(schema, repaired)
@@ -62,12 +68,18 @@ async def fill_schema(model: BaseChatModel, schema: type[Schema], messages: Sequ
 
 def read_reply(schema: type[Schema], reply: AIMessage) -> Schema | ValueError:
     """Parse the schema from the reply's tool call or text, ignoring text around it; return an error if that fails."""
-    problem = ValueError("the reply contains no JSON object")
-    for value in _values(reply):
+    problem, names = ValueError("the reply contains no JSON object"), list(schema.model_fields)
+    broken = (call.get("args") or "" for call in reply.invalid_tool_calls)
+    in_texts = (value for text in (*broken, drop_reasoning(reply.text)) for value in _json_in(text))
+    for value in chain((call["args"] for call in reply.tool_calls), in_texts):
+        is_bare = isinstance(value, list) and len(names) == 1  # many models omit the only field around a list
         try:
-            return schema.model_validate(_wrap_list(schema, value))
+            return schema.model_validate({names[0]: value} if is_bare else value)
         except ValidationError as error:
-            problem = ValueError(_summary(error))
+            # without the values, which can be page text
+            faults = error.errors(include_input=False, include_url=False)[:3]
+            parts = (f"{'.'.join(map(str, fault['loc'])) or 'reply'}: {fault['msg']}" for fault in faults)
+            problem = ValueError("; ".join(parts))
     return problem
 
 
@@ -94,32 +106,27 @@ async def _try_methods(
 
 
 async def _ask(model: BaseChatModel, schema: type[BaseModel], messages: list[BaseMessage], method: Method) -> AIMessage:
-    if method in ("json_mode", "text"):
-        messages = _with_instruction(messages, schema)
-    return await _bind(model, schema, method).ainvoke(messages)  # type: ignore[no-any-return]
-
-
-def _bind(model: BaseChatModel, schema: type[BaseModel], method: Method) -> Any:
-    if method == "function_calling":
-        return model.bind_tools([schema], tool_choice=schema.__name__)
-    if method == "json_mode":
-        return model.bind(response_format={"type": "json_object"})
-    if method == "text":
-        return model
+    from langchain_core.messages import HumanMessage
     from langchain_core.utils.function_calling import convert_to_openai_function
 
-    function = convert_to_openai_function(schema, strict=True)
-    form = {"name": function["name"], "strict": True, "schema": function["parameters"]}
-    return model.bind(response_format={"type": "json_schema", "json_schema": form})
-
-
-def _values(reply: AIMessage) -> Iterator[Any]:
-    """Yield candidates: arguments of tool calls, valid or not, then JSON in the text."""
-    for call in reply.tool_calls:
-        yield call["args"]
-    for broken in reply.invalid_tool_calls:
-        yield from _json_in(broken.get("args") or "")
-    yield from _json_in(drop_reasoning(reply.text))
+    asked: Any = model
+    if method == "json_schema":
+        function = convert_to_openai_function(schema, strict=True)
+        form = {"name": function["name"], "strict": True, "schema": function["parameters"]}
+        asked = model.bind(response_format={"type": "json_schema", "json_schema": form})
+    elif method == "function_calling":
+        asked = model.bind_tools([schema], tool_choice=schema.__name__)
+    elif method == "json_mode":
+        asked = model.bind(response_format={"type": "json_object"})
+    if method in ("json_mode", "text"):
+        fields = json.dumps(schema.model_json_schema(), ensure_ascii=False)
+        ask = f"Reply with one JSON object that fits this JSON schema, and nothing else:\n{fields}"
+        # in the last message, since many chat templates accept no second system or user message
+        if messages and isinstance(messages[-1], HumanMessage):
+            messages = [*messages[:-1], HumanMessage(f"{messages[-1].text}\n\n{ask}")]
+        else:
+            messages = [*messages, HumanMessage(ask)]
+    return await asked.ainvoke(messages)  # type: ignore[no-any-return]
 
 
 def _json_in(text: str) -> Iterator[Any]:
@@ -135,36 +142,3 @@ def _json_in(text: str) -> Iterator[Any]:
             return
         else:
             yield value
-
-
-def _wrap_list(schema: type[BaseModel], value: Any) -> Any:
-    """Wrap a bare list, which many models return for a schema with one field."""
-    fields = list(schema.model_fields)
-    return {fields[0]: value} if isinstance(value, list) and len(fields) == 1 else value
-
-
-def _with_instruction(messages: list[BaseMessage], schema: type[BaseModel]) -> list[BaseMessage]:
-    """Append the schema to the last message, since many chat templates accept no second system or user message."""
-    from langchain_core.messages import HumanMessage
-
-    form = json.dumps(schema.model_json_schema(), ensure_ascii=False)
-    ask = f"Reply with one JSON object that fits this JSON schema, and nothing else:\n{form}"
-    if messages and isinstance(messages[-1], HumanMessage):
-        return [*messages[:-1], HumanMessage(f"{messages[-1].text}\n\n{ask}")]
-    return [*messages, HumanMessage(ask)]
-
-
-def _repair(
-    messages: Sequence[BaseMessage], reply: AIMessage, problem: str, schema: type[BaseModel]
-) -> list[BaseMessage]:
-    from langchain_core.messages import AIMessage, HumanMessage
-
-    text = reply.text or json.dumps([call.get("args") for call in reply.invalid_tool_calls or reply.tool_calls])
-    ask = f"That did not fit: {problem}. Write it again for the schema {schema.__name__}."
-    return [*messages, AIMessage(text[:4000] or "-"), HumanMessage(ask)]
-
-
-def _summary(error: ValidationError) -> str:
-    """Return the first three validation errors, without the values, which can be page text."""
-    faults = error.errors(include_input=False, include_url=False)[:3]
-    return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'reply'}: {fault['msg']}" for fault in faults)

@@ -22,7 +22,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Generic, Literal, TypeVar
@@ -69,8 +69,9 @@ class Tokens:
             encoding = self._tokenizer(texts, truncation=True, max_length=self.max_tokens, add_special_tokens=special)
         return [list(ids) for ids in encoding["input_ids"]]
 
-    def find_unreadable(self) -> NDArray[np.bool_]:
-        """Return a flag for each token id: True if the model cannot read its text.
+    @cached_property
+    def unreadable(self) -> NDArray[np.bool_]:
+        """A flag for each token id: True if the model cannot read its text. Reading the vocabulary takes half a second.
 
         These are the unknown token and tokens in scripts that are rare in the vocabulary: an English vocabulary has 488
         Chinese characters and all Cyrillic letters, yet the model reads neither language. A vocabulary of bytes has no
@@ -80,7 +81,10 @@ class Tokens:
         flags = np.zeros(max(vocabulary.values()) + 1, dtype=np.bool_)
         if self._tokenizer.unk_token_id is None:
             return flags
-        scripts = {index: _script(token) for token, index in vocabulary.items()}
+        scripts = {
+            index: next((_script_of(character) for character in token if character.isalpha()), "")
+            for token, index in vocabulary.items()
+        }
         enough = min(1000, max(2, len(vocabulary) // 50))
         counts = Counter(scripts.values())
         for index, script in scripts.items():
@@ -95,13 +99,9 @@ def _has_settings(backend: Any, max_tokens: int) -> bool:
     return backend.padding is None and backend.truncation == truncation
 
 
-def _script(token: str) -> str:
-    """Return the script of the token's first letter by its Unicode name (LATIN, CJK, …), or an empty string."""
-    return next((_script_of(character) for character in token if character.isalpha()), "")
-
-
 @cache
 def _script_of(letter: str) -> str:
+    """Return the letter's script by its Unicode name (LATIN, CJK, …), or an empty string."""
     return unicodedata.name(letter, "").split(" ", 1)[0]
 
 
@@ -303,25 +303,21 @@ class EncoderPass:
         return heads.transpose(1, 2).reshape(n * rows, -1)
 
     def _pack_layer(self, layer: Any) -> _Layer:
+        """Pack the weights; query (with the scale 1/√width), key and value become one layer."""
+        import torch
+
         attention, output = layer.attention.self, layer.attention.output
+        parts = (attention.query, self._width**-0.5), (attention.key, 1.0), (attention.value, 1.0)
+        weights = [part.weight.detach().float() * factor for part, factor in parts]
+        biases = [part.bias.detach().float() * factor for part, factor in parts]
         return _Layer(
-            self._pack_attention(attention),
+            Linear(torch.cat(weights), torch.cat(biases), self._dtype),
             Linear(output.dense.weight, output.dense.bias, self._dtype),
             _norm(output.LayerNorm),
             Linear(layer.intermediate.dense.weight, layer.intermediate.dense.bias, self._dtype),
             Linear(layer.output.dense.weight, layer.output.dense.bias, self._dtype),
             _norm(layer.output.LayerNorm),
         )
-
-    def _pack_attention(self, attention: Any) -> Linear:
-        """Pack query (with the scale 1/√width), key and value into one layer."""
-        import torch
-
-        scale = self._width**-0.5
-        parts = (attention.query, scale), (attention.key, 1.0), (attention.value, 1.0)
-        weights = [part.weight.detach().float() * factor for part, factor in parts]
-        biases = [part.bias.detach().float() * factor for part, factor in parts]
-        return Linear(torch.cat(weights), torch.cat(biases), self._dtype)
 
 
 def _norm(norm: Any) -> _Norm:
@@ -405,9 +401,14 @@ def read_bert(folder: Path) -> Any:
     model = SimpleNamespace(config=SimpleNamespace(**config))
     for name, weight in load_file(folder / "model.safetensors").items():
         *path, leaf = name.split(".")
-        setattr(_node_at(model, path), leaf, weight)
-    for node in _find_norms(model):
-        node.eps = config["layer_norm_eps"]
+        node = model
+        for step in path:
+            if not hasattr(node, step):
+                setattr(node, step, SimpleNamespace())
+            node = getattr(node, step)
+        setattr(node, leaf, weight)
+        if path[-1] == "LayerNorm":
+            node.eps = config["layer_norm_eps"]
     model.encoder.layer = [layer for _, layer in sorted(vars(model.encoder.layer).items(), key=lambda kv: int(kv[0]))]
     model.get_input_embeddings = lambda: model.embeddings.word_embeddings
     tokenizer = _read_tokenizer(folder / "tokenizer.json")
@@ -424,19 +425,6 @@ def _read_tokenizer(path: Path) -> Any:
     from tokenizers import Tokenizer
 
     return Tokenizer.from_file(str(path))
-
-
-def _node_at(root: Any, path: list[str]) -> Any:
-    for name in path:
-        if not hasattr(root, name):
-            setattr(root, name, SimpleNamespace())
-        root = getattr(root, name)
-    return root
-
-
-def _find_norms(node: Any) -> list[Any]:
-    below = [(name, child) for name, child in vars(node).items() if isinstance(child, SimpleNamespace)]
-    return [norm for name, child in below for norm in ([child] if name == "LayerNorm" else _find_norms(child))]
 
 
 Kind = Literal["native", "loaded"]

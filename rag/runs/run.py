@@ -39,7 +39,6 @@ from rag.store.values import Filters
 from rag.tracing import CallBudget, Prices, Span, Trace, UsageSnapshot
 from rag.types import (
     Answer,
-    Candidate,
     Citation,
     Event,
     EventKind,
@@ -125,17 +124,19 @@ def compress_searches(searches: Sequence[Retrieval]) -> bytes:
     """
     if not searches:
         return b""
-    data = [asdict(replace(one, passages=(), candidates=tuple(map(_shorten, one.candidates)))) for one in searches]
+    data = []
+    for search in searches:
+        candidates = tuple(
+            replace(candidate, passage=replace(candidate.passage, text=candidate.passage.text[:_OPENING]))
+            for candidate in search.candidates
+        )
+        data.append(asdict(replace(search, passages=(), candidates=candidates)))
     return zlib.compress(json.dumps(data, ensure_ascii=False, default=str).encode())
 
 
 def decompress_searches(data: bytes) -> tuple[Retrieval, ...]:
     """Return the searches from the result of `compress_searches`."""
     return tuple(from_json(Retrieval, one) for one in json.loads(zlib.decompress(data))) if data else ()
-
-
-def _shorten(candidate: Candidate) -> Candidate:
-    return replace(candidate, passage=replace(candidate.passage, text=candidate.passage.text[:_OPENING]))
 
 
 def from_json(kind: type[Record], data: Mapping[str, Any]) -> Record:
@@ -605,6 +606,7 @@ def build_answer(
     passages: Sequence[Passage] = (),
     statements: tuple[Statement, ...] = (),
 ) -> Answer:
+    standalone = str(run.state.get("standalone", ""))
     completed = (span for span in run.trace.spans if span.kind == "node" and span.status == "ok")
     steps = tuple(Step(span.name, span.ms, span.attributes) for span in completed)
     return Answer(
@@ -622,7 +624,7 @@ def build_answer(
         searches=tuple(run.cache.searches),
         answerable=run.cache.answerable(),
         statements=statements,
-        standalone=_standalone(run),
+        standalone="" if standalone == run.question.text.strip() else standalone,
         composed=run.state.get("composed", ""),
         usage=run.budget.meter.usage(),
     )
@@ -638,8 +640,3 @@ def _adjust_notice(run: Run, outcome: Outcome, notice: Notice | None) -> Notice 
         return Notice("pages_damaged", {"titles": ", ".join(f"“{title}”" for title in titles)})
     reasons = [search.notes["meaning"] for search in run.cache.searches if "meaning" in search.notes]
     return Notice("searched_by_keywords", {"reason": reasons[0]}) if reasons else notice
-
-
-def _standalone(run: Run) -> str:
-    standalone = str(run.state.get("standalone", ""))
-    return "" if standalone == run.question.text.strip() else standalone

@@ -23,7 +23,6 @@ from rag.runs.run import (
     PassageCache,
     Question,
     Run,
-    RunOptions,
     conclude,
     drive,
     failure_notice,
@@ -34,6 +33,9 @@ from rag.tracing import CallBudget, Meter, Span, Trace, UsageSnapshot
 from rag.types import Answer, Event, Exchange, Notice, RunMode
 
 _TEXT_INTERVAL: Final = 1.0  # seconds
+_KEEP: Final = 200  # finished runs
+_MAX_AGE: Final = 3600.0  # seconds for which they are kept
+_TIME_LIMIT: Final = 600.0  # seconds of a run, unless its options have another limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +57,15 @@ NEW_RUN: Final = ResumeState()
 class Runs:
     """The runs of the background event loop. Thread-safe.
 
-    Up to `keep` finished runs are kept for `max_age` seconds. After `time_limit` seconds, unless its options have
-    another limit, a run is stopped with its text so far. `saver` returns the LangGraph checkpointer for conversations;
-    its first call may block. `verifier` is a local model that checks answers if the reasoner can't. `modes` are the
-    answer modes by name. `on_end` gets each run with its answer, and must return immediately.
+    At its time limit, a run is stopped with its text so far. `saver` returns the LangGraph checkpointer for
+    conversations; its first call may block. `verifier` is a local model that checks answers if the reasoner can't.
+    `modes` are the answer modes by name. `on_end` gets each run with its answer, and must return immediately.
     """
 
     def __init__(
         self,
         modes: Mapping[str, Mode],
         *,
-        keep: int = 200,
-        max_age: float = 3600.0,
-        time_limit: float = 600.0,
         saver: Callable[[], Any] | None = None,
         verifier: Verifier | None = None,
         on_end: Callable[[Run], object] | None = None,
@@ -76,9 +74,6 @@ class Runs:
         self._modes = modes
         self._saver = saver
         self._verifier = verifier
-        self._keep = keep
-        self._max_age = max_age
-        self._time_limit = time_limit
         self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
 
@@ -105,14 +100,19 @@ class Runs:
         `history` has earlier (question, answer) pairs, oldest first. `quoter` answers if the model can't. With a
         `thread` the saver stores the conversation, and `history` is used only if nothing is stored there.
         """
-        mode = self._modes[question.mode]
+        mode, options = self._modes[question.mode], question.options
+        calls = options.calls
+        if calls is None:
+            calls = mode.default_calls(options, in_conversation=bool(history or thread))
+        tokens = mode.max_tokens if options.tokens is None else options.tokens
+        meter = Meter(options.prices)
         run = Run(
             id=uuid4().hex,
             question=question,
             mode=mode,
             reasoner=reasoner,
             cache=PassageCache(retriever),
-            budget=_make_budget(question.options, mode, bool(history or thread), resumed.usage),
+            budget=CallBudget(calls, tokens=tokens, meter=meter, earlier=resumed.usage, max_calls=mode.calls_cap),
             history=tuple(exchange if isinstance(exchange, Exchange) else Exchange(*exchange) for exchange in history),
             hooks=hooks or Hooks(),
             quoter=quoter,
@@ -219,9 +219,9 @@ class Runs:
     def _delete_old(self) -> None:
         now = time.monotonic()
         ended = [run for run in self._runs.values() if run.ended_at is not None]
-        surplus = len(ended) - self._keep + 1
+        surplus = len(ended) - _KEEP + 1
         for place, run in enumerate(sorted(ended, key=lambda run: run.ended_at or 0.0)):
-            if place < surplus or now - (run.ended_at or now) > self._max_age:
+            if place < surplus or now - (run.ended_at or now) > _MAX_AGE:
                 del self._runs[run.id]
 
     async def _supervise(self, run: Run) -> None:
@@ -236,7 +236,11 @@ class Runs:
                 text_task.cancel()
         run.answer = await conclude(run, notice)
         if notice is not None:
-            await _remember_text(run)
+            # added to the conversation with a short timeout, so that the answer isn't delayed
+            work = asyncio.wait_for(run.mode.remember(run), STOP_GRACE)
+            (problem,) = await asyncio.gather(work, return_exceptions=True)
+            if isinstance(problem, BaseException):
+                log_problem("an interrupted answer could not be added to its conversation", problem)
         run.ended_at = time.monotonic()
         run.add("answer", run.answer)
         await _report_spans(run)
@@ -250,7 +254,10 @@ class Runs:
         """Drive a run until its graph ends or waits, it is stopped, or its time is up; return the problem, if any."""
         task = asyncio.create_task(drive(run))
         stop = asyncio.create_task(run.stopped.wait())
-        while (remaining := self._limit(run) - run.seconds()) > 0 and not (task.done() or stop.done()):
+        while not (task.done() or stop.done()):
+            limit = (run.options.seconds or _TIME_LIMIT) + run.extra_limits.get("seconds", 0.0)
+            if (remaining := limit - run.seconds()) <= 0:
+                break
             await asyncio.wait({task, stop}, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
             if not (task.done() or stop.done()):
                 await _call_hook("the user's changes to a run could not be loaded", run.changes)
@@ -260,16 +267,6 @@ class Runs:
             await asyncio.wait({task}, timeout=STOP_GRACE)
         stop.cancel()
         return interruption_notice(run) if is_interrupted else failure_notice(run, task)
-
-    def _limit(self, run: Run) -> float:
-        """Return the time limit of a run in seconds, including those that the user added."""
-        return (run.question.options.seconds or self._time_limit) + run.extra_limits.get("seconds", 0.0)
-
-
-def _make_budget(options: RunOptions, mode: Mode, in_conversation: bool, usage: UsageSnapshot) -> CallBudget:
-    calls = mode.default_calls(options, in_conversation=in_conversation) if options.calls is None else options.calls
-    tokens = mode.max_tokens if options.tokens is None else options.tokens
-    return CallBudget(calls, tokens=tokens, meter=Meter(options.prices), earlier=usage, max_calls=mode.calls_cap)
 
 
 async def _wait_for_reply(run: Run) -> Notice | None:
@@ -302,13 +299,6 @@ async def _call_hook(message: str, hook: Callable[..., object], *args: Any) -> b
     if isinstance(problem, BaseException):
         log_problem(message, problem)
     return not isinstance(problem, BaseException)
-
-
-async def _remember_text(run: Run) -> None:
-    """Add the text so far to the conversation, with a short timeout, so that the answer isn't delayed."""
-    (problem,) = await asyncio.gather(asyncio.wait_for(run.mode.remember(run), STOP_GRACE), return_exceptions=True)
-    if isinstance(problem, BaseException):
-        log_problem("an interrupted answer could not be added to its conversation", problem)
 
 
 async def _report_text(run: Run) -> None:

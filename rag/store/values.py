@@ -145,11 +145,7 @@ def _empty_minhash() -> MinHash:
     """Return an empty MinHash; copying one is cheaper than generating its permutations."""
     from datasketch import MinHash
 
-    return MinHash(num_perm=PERMUTATIONS, scheme=_SCHEME, hashfunc=_identity)
-
-
-def _identity(value: Any) -> Any:
-    return value
+    return MinHash(num_perm=PERMUTATIONS, scheme=_SCHEME, hashfunc=lambda value: value)
 
 
 T = TypeVar("T")

@@ -108,8 +108,10 @@ def test_heading_path_is_known(name: str) -> None:
 
 
 def test_no_chunk_ends_with_a_heading_alone(name: str) -> None:
-    for chunk in get_chunker(name).split(ENGLISH, vectors):
-        assert not chunk.text.splitlines()[-1].startswith("#")
+    long = "\n\n".join(f"## Part {n}\n\n" + f"A sentence about topic {n}, of some length. " * 40 for n in range(6))
+    for text in (ENGLISH, long):
+        for chunk in get_chunker(name).split(text, vectors):
+            assert not chunk.text.splitlines()[-1].startswith("#")
 
 
 def test_table_pieces_know_their_header(name: str) -> None:
@@ -123,12 +125,6 @@ def test_table_pieces_know_their_header(name: str) -> None:
 def test_code_block_that_fits_stays_whole(name: str) -> None:
     block = CODE[CODE.index("```python") : CODE.index("```\n\nDone") + 3]
     assert any(block in chunk.text for chunk in get_chunker(name).split(CODE, vectors))
-
-
-def test_a_heading_goes_with_its_text_when_that_is_split(name: str) -> None:
-    text = "\n\n".join(f"## Part {n}\n\n" + f"A sentence about topic {n}, of some length. " * 40 for n in range(6))
-    for chunk in get_chunker(name).split(text, vectors):
-        assert not chunk.text.splitlines()[-1].startswith("#")
 
 
 def test_settings_know_every_chunker() -> None:

@@ -197,18 +197,16 @@ def test_a_point_may_have_no_vector(filled: Store) -> None:
     assert filled.client.retrieve(filled.name, [point_id(200)])[0].payload == {"a": 1}
 
 
-@pytest.mark.parametrize(
-    ("selector", "keys"),
-    [
+def test_the_payload_is_returned_in_part(filled: Store) -> None:
+    selections: list[tuple[Any, set[str]]] = [
         (True, {"page_content", "metadata", "number", "at"}),
         (["number"], {"number"}),
         (models.PayloadSelectorInclude(include=["number", "at"]), {"number", "at"}),
         (models.PayloadSelectorExclude(exclude=["metadata"]), {"page_content", "number", "at"}),
-    ],
-)
-def test_the_payload_is_returned_in_part(filled: Store, selector: Any, keys: set[str]) -> None:
-    found = filled.client.retrieve(filled.name, [point_id(3)], with_payload=selector)
-    assert set(found[0].payload or {}) == keys
+    ]
+    for selector, keys in selections:
+        found = filled.client.retrieve(filled.name, [point_id(3)], with_payload=selector)
+        assert set(found[0].payload or {}) == keys
 
 
 def test_upsert_replaces_a_point(filled: Store) -> None:

@@ -21,6 +21,7 @@ from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.graph import END, START, StateGraph
 
 from rag.background import BACKGROUND
+from rag.conversations import checkpoints
 from rag.conversations.checkpoints import Checkpoints, first_id
 from rag.conversations.saver import ConversationSaver
 from rag.runs.run import KEEPS_HISTORY_KEY
@@ -113,11 +114,14 @@ async def test_one_checkpoint_stays_unless_the_run_keeps_its_history(tmp_path: P
     assert len(history) == 5
 
 
-def test_in_postgres_as_much_is_pruned_as_in_the_file(postgres_url: str, tmp_path: Path) -> None:
+def test_in_postgres_as_much_is_pruned_as_in_the_file(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = {"plain": 1, "told": 5, "told again": 5}
     for days in (30, -1):
         database = Database(postgres_url)
-        kept = Checkpoints(tmp_path / "unused", database.postgres, days=days)
+        monkeypatch.setattr(checkpoints, "_DAYS", days)
+        kept = Checkpoints(tmp_path / "unused", database.postgres)
         saver = kept.saver()
         for thread, more in (
             ("plain", {}),
@@ -161,10 +165,12 @@ def test_what_a_graph_within_a_run_knew_is_read_by_its_namespace(tmp_path: Path)
     assert kept.values("talk", "step1:gone") == kept.values("another", namespace) == {}
 
 
-async def test_histories_are_bounded_in_days_and_megabytes(tmp_path: Path) -> None:
+async def test_histories_are_bounded_in_days_and_megabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "c.sqlite3"
     for days, megabytes in ((30.0, 0.0), (-1.0, 500.0)):
-        saver = Checkpoints(path, days=days, megabytes=megabytes).saver()
+        monkeypatch.setattr(checkpoints, "_DAYS", days)
+        monkeypatch.setattr(checkpoints, "_MEGABYTES", megabytes)
+        saver = Checkpoints(path).saver()
         for thread in ("a", "b"):
             await graph(saver).ainvoke({"steps": []}, config(thread, **{KEEPS_HISTORY_KEY: True}), durability="sync")
         await graph(saver).ainvoke({"steps": []}, config("last", **{KEEPS_HISTORY_KEY: True}), durability="sync")

@@ -19,13 +19,6 @@ BERLIN = "I work in the Berlin office"
 
 
 @pytest.fixture
-def database(database_location: Path | str) -> Iterator[Database]:
-    opened = Database(database_location)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def kept(database: Database, tmp_path: Path) -> Iterator[NoteStore]:
     made = NoteStore(database.postgres or tmp_path / "remembered.sqlite3")
     yield made
@@ -41,28 +34,24 @@ def kept(database: Database, tmp_path: Path) -> Iterator[NoteStore]:
         ("记住我在柏林办公室工作", "我在柏林办公室工作", ""),
         ("请记住：我在柏林办公室工作。它几点开门？", "我在柏林办公室工作。", "它几点开门？"),
         ("请帮我记住，我吃素", "我吃素", ""),
+        *(
+            (message, "", message)
+            for message in (
+                "Remember when the bridge was opened?",
+                "Remember that page about tea?",
+                "Do you remember that I asked about tea?",
+                "What should I remember that day?",
+                "remember that ",
+                "记住了吗？",
+                "怎样记住密码？",
+                "The guide says: remember that keys expire.",
+                "",
+            )
+        ),
     ],
 )
 def test_a_wish_is_told_from_what_is_asked(message: str, note: str, rest: str) -> None:
     assert note_request(message) == (note, rest)
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "Remember when the bridge was opened?",
-        "Remember that page about tea?",
-        "Do you remember that I asked about tea?",
-        "What should I remember that day?",
-        "remember that ",
-        "记住了吗？",
-        "怎样记住密码？",
-        "The guide says: remember that keys expire.",
-        "",
-    ],
-)
-def test_a_question_is_no_wish(message: str) -> None:
-    assert note_request(message) == ("", message)
 
 
 def test_notes_are_one_persons_and_can_be_edited_and_forgotten(kept: NoteStore) -> None:

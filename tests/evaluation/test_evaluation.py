@@ -2,50 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rag.evaluation.evaluation import DisplayedAnswerScorer, Sampling
+from rag.evaluation.evaluation import Evaluation, Sampling
 from rag.evaluation.metrics import Judges
+from rag.store.sql.database import Database
 from rag.types import Answer
+from tests.support.evaluating import RuleBasedApp
 
 ANSWER = Answer("When?", "fast", "answered", "It was opened in 1932.", seconds=1.0)
 
 
-class RecordingTable:
-    """A table that records its rows."""
-
-    def __init__(self) -> None:
-        self.extra: dict[str, Any] = {}
-
-    def add_extra(self, turn_id: str, extra: Any) -> None:
-        self.extra[turn_id] = extra
-
-
-def scored(which: Sampling, tools: Any = Judges) -> dict[str, Any]:
-    table = RecordingTable()
-    shown = DisplayedAnswerScorer(table, which)  # type: ignore[arg-type]
+def scored(folder: Path, sampling: Sampling, judges: Callable[[], Judges] = Judges) -> dict[str, Any]:
+    database, app, extra = Database(folder / "app.sqlite3"), RuleBasedApp(), dict[str, Any]()
+    app.judges = lambda *_: judges()  # type: ignore[method-assign]
+    database.conversations.add_extra = extra.__setitem__  # type: ignore[assignment, method-assign]
+    evaluation = Evaluation(database, app, None, sampling)  # type: ignore[arg-type]
     for number in range(40):
-        shown.score(f"{number:032x}", ANSWER, tools)
-    shown._thread.shutdown()
-    return table.extra
+        evaluation.score_displayed("main", f"{number:032x}", ANSWER)
+    evaluation._scorer.shutdown()
+    database.close()
+    return extra
 
 
-@pytest.mark.parametrize(("which", "count"), [("off", 0), ("sample", 4), ("all", 40)])
-def test_which(which: Sampling, count: int) -> None:
-    found = scored(which)
+@pytest.mark.parametrize(("sampling", "count"), [("off", 0), ("sample", 4), ("all", 40)])
+def test_which(tmp_path: Path, sampling: Sampling, count: int) -> None:
+    found = scored(tmp_path, sampling)
     assert len(found) == count
     assert all("failed" in one["scores"] for one in found.values())
 
 
-def test_one_that_breaks_breaks_no_other() -> None:
+def test_one_that_breaks_breaks_no_other(tmp_path: Path) -> None:
     calls: list[int] = []
 
-    def tools() -> Judges:
+    def judges() -> Judges:
         calls.append(1)
         if len(calls) == 2:
             raise ZeroDivisionError
         return Judges()
 
-    assert len(scored("all", tools)) == 39
+    assert len(scored(tmp_path, "all", judges)) == 39

@@ -23,13 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def database(database_location: Path | str) -> Iterator[Database]:
-    opened = Database(database_location)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def in_file(tmp_path: Path) -> Iterator[Database]:
     opened = Database(tmp_path / "app.sqlite3")
     yield opened

@@ -392,12 +392,6 @@ def test_blanks_without_end_are_no_thought() -> None:
         assert set(limits(server)) == {100}
 
 
-def test_thoughts_that_a_server_leaves_out_get_room() -> None:
-    with ChatServer([Reply("", finish="length"), "It is so [1]."]) as server:
-        assert asyncio.run(text_of(ChatReasoner(server.model()))) == "It is so [1]."
-        assert limits(server) == [100, 4_100]
-
-
 def test_an_answer_that_is_too_long_is_not_asked_for_again() -> None:
     with ChatServer([Reply("It is so [1]. And", finish="length")]) as server:
         with pytest.raises(ModelError) as caught:
@@ -405,14 +399,15 @@ def test_an_answer_that_is_too_long_is_not_asked_for_again() -> None:
         assert caught.value.code == "answer_too_long" and len(server.requests) == 1
 
 
-def test_a_persons_own_limit_stays() -> None:
-    with ChatServer(["It is so [1]."]) as server:
-        asyncio.run(text_of(ChatReasoner(with_sampling(server.model(), {"max_tokens": 7}))))
-        assert limits(server) == [7]
-
-
-def test_a_server_that_refuses_the_limit_is_asked_without_it() -> None:
-    refusal = Reply("Unsupported parameter: max_tokens", status=400)
-    with ChatServer([refusal, "It is so [1]."]) as server:
-        assert asyncio.run(text_of(ChatReasoner(server.model()))) == "It is so [1]."
-        assert "max_tokens" not in server.requests[1].body
+@pytest.mark.parametrize(
+    ("replies", "chosen", "sent"),
+    [
+        ([Reply("", finish="length")], {}, [100, 4_100]),  # the server omits the reasoning
+        ([], {"max_tokens": 7}, [7]),
+        ([Reply("Unsupported parameter: max_tokens", status=400)], {}, [100, None]),
+    ],
+)
+def test_the_limits_of_a_reply(replies: list[Reply], chosen: dict[str, int], sent: list[int | None]) -> None:
+    with ChatServer([*replies, "It is so [1]."]) as server:
+        assert asyncio.run(text_of(ChatReasoner(with_sampling(server.model(), chosen)))) == "It is so [1]."
+        assert [request.body.get("max_tokens") for request in server.requests] == sent

@@ -404,7 +404,7 @@ def test_tokens_and_vectors_are_those_of_the_loaded_model(name: str) -> None:
         for flag in (read_bert(found.folder), load_flag_model(name, found.folder, family.pooling, "cpu"))
     )
     assert plain._tokens.encode(TEXTS) == loaded._tokens.encode(TEXTS)
-    assert np.array_equal(plain._unreadable, loaded._unreadable)
+    assert np.array_equal(plain._tokens.unreadable, loaded._tokens.unreadable)
     assert (plain.dimension, plain._max_tokens, plain._pad) == (loaded.dimension, loaded._max_tokens, loaded._pad)
     np.testing.assert_allclose(plain.encode_passages(TEXTS), loaded.encode_passages(TEXTS), atol=1e-5)
     np.testing.assert_allclose(plain.sentence_vectors(TEXTS), loaded.sentence_vectors(TEXTS), atol=1e-5)

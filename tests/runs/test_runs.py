@@ -128,8 +128,9 @@ def test_cancelling_a_finished_run_changes_nothing(runs: Runs) -> None:
     assert sum(e.kind == "answer" for e in runs.events(run_id)) == 1
 
 
-def test_a_run_that_takes_too_long_is_stopped_and_says_so() -> None:
-    runs = Runs(MODES, time_limit=0.5)
+def test_a_run_that_takes_too_long_is_stopped_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag.runs.runs._TIME_LIMIT", 0.5)
+    runs = Runs(MODES)
     try:
         run_id = _start(runs, ScriptedReasoner(answers=[["In 1953 [1].", 30.0]]))
         answer = runs.wait(run_id, 60)
@@ -173,8 +174,9 @@ def test_waiting_too_short_is_a_time_out_and_the_run_goes_on(runs: Runs) -> None
     assert runs.wait(run_id, 60).outcome == "answered"
 
 
-def test_old_runs_are_forgotten_and_running_ones_are_not() -> None:
-    runs = Runs(MODES, keep=2)
+def test_old_runs_are_forgotten_and_running_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag.runs.runs._KEEP", 2)
+    runs = Runs(MODES)
     try:
         slow = _start(runs, ScriptedReasoner(answers=[["In 1953 [1].", 600.0]]))
         finished = []
@@ -192,8 +194,9 @@ def test_old_runs_are_forgotten_and_running_ones_are_not() -> None:
         runs.close()
 
 
-def test_an_hour_later_a_run_is_forgotten() -> None:
-    runs = Runs(MODES, max_age=0.05)
+def test_an_hour_later_a_run_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag.runs.runs._MAX_AGE", 0.05)
+    runs = Runs(MODES)
     try:
         old = _start(runs, ScriptedReasoner())
         runs.wait(old, 60)

@@ -8,7 +8,6 @@ import pytest
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.edge.shard import copy_folder
 from rag.store.qdrant.library import Library
-from rag.store.sql.database import Database
 from tests.store.support import open_edge
 
 
@@ -39,11 +38,3 @@ def library(folder: Path) -> Iterator[Library]:
     client, library = open_edge(folder)
     yield library
     client.close()
-
-
-@pytest.fixture
-def database(database_location: Path | str) -> Iterator[Database]:
-    """Yield a database with empty tables, in SQLite and in Postgres."""
-    database = Database(database_location)
-    yield database
-    database.close()

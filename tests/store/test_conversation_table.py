@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from rag.store.sql.conversation_table import Change, ConversationTable, SpanTable
+from rag.store.sql import conversation_table
+from rag.store.sql.conversation_table import Change, ConversationTable
 from rag.store.sql.database import Database
 from rag.tracing import Span, end
 from tests.store.support import save_turn
@@ -119,8 +120,10 @@ def test_spans_belong_to_their_owner_and_are_deleted_with_the_conversation(datab
     assert database.spans.for_turn(turn_id, "li") == []
 
 
-def test_they_are_bounded_in_age_and_number(database: Database) -> None:
-    table = SpanTable(database, days=1, max_spans=5)
+def test_they_are_bounded_in_age_and_number(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversation_table, "_DAYS", 1)
+    monkeypatch.setattr(conversation_table, "_MAX_SPANS", 5)
+    table = database.spans
     old, new, newer = (database.conversations.begin_turn("c1", "main", "", "q") for _ in range(3))
     table.save(old, _spans(2, start=time.time() - 90_000))
     table.save(new, _spans(4))
@@ -140,3 +143,19 @@ def test_changes_of_a_running_turn_are_kept_in_order_and_go_with_it(database: Da
     assert not database.changes.add(turn_id, "li", Change("finish"))
     database.conversations.delete("c1", "li")
     assert database.changes.for_turn(turn_id) == []
+
+
+def test_a_report_is_unread_until_its_owner_opens_it(table: ConversationTable) -> None:
+    report = table.begin_turn("a", "main", "ann", "What?")
+    answer = table.begin_turn("b", "main", "ann", "And?")
+    assert table.unread("main", "ann") == []
+    table.finish_turn(report, {"text": "So."}, {"unread": True, "searches": 2})
+    table.finish_turn(answer, {"text": "So."}, {"searches": 1})
+    assert table.unread("main", "ann") == ["a"]
+    assert table.unread("main", "bob") == table.unread("other", "ann") == []
+    table.mark_read("a", "bob")
+    assert table.unread("main", "ann") == ["a"]
+    table.mark_read("a", "ann")
+    assert table.unread("main", "ann") == []
+    kept = table.turn(report, "ann")
+    assert kept and kept.extra["searches"] == 2

@@ -63,49 +63,38 @@ def test_every_call_that_is_not_translated_says_its_name(client: EdgeClient) -> 
     assert len(refused) > 20
 
 
-@pytest.mark.parametrize(
-    ("query", "named"),
-    [
-        (models.RecommendQuery(recommend=models.RecommendInput(positive=[[1.0, 0.0, 0.0]])), "RecommendQuery"),
-        (models.SampleQuery(sample=models.Sample.RANDOM), "SampleQuery"),
-        (models.RrfQuery(rrf=models.Rrf(k=60)), "RrfQuery"),
-        (point_id(1), "point id"),
-    ],
-)
-def test_a_query_that_is_not_translated_is_refused_by_name(three: EdgeClient, query: Any, named: str) -> None:
-    with pytest.raises(StoreError, match=named):
-        three.query_points("three", query=query)
+def query(query: Any) -> Callable[[EdgeClient], Any]:
+    return lambda client: client.query_points("three", query=query)
 
 
-@pytest.mark.parametrize(
-    ("condition", "named"),
-    [
-        (models.FieldCondition(key="a", match=models.MatchText(text="x")), "MatchText"),
-        (
-            models.FieldCondition(key="a", geo_radius=models.GeoRadius(center=models.GeoPoint(lon=0, lat=0), radius=1)),
-            "geo_radius",
-        ),
-        (models.NestedCondition(nested=models.Nested(key="a", filter=models.Filter())), "NestedCondition"),
-    ],
-)
-def test_a_filter_that_is_not_translated_is_refused_by_name(three: EdgeClient, condition: Any, named: str) -> None:
-    with pytest.raises(StoreError, match=named):
-        three.count("three", count_filter=models.Filter(must=[condition]))
+def condition(condition: Any) -> Callable[[EdgeClient], Any]:
+    return lambda client: client.count("three", count_filter=models.Filter(must=[condition]))
 
 
-def test_points_come_in_the_order_of_their_ids_alone(three: EdgeClient) -> None:
-    with pytest.raises(StoreError, match="order_by"):
-        three.scroll("three", order_by="number")
+NOT_TRANSLATED: dict[str, Callable[[EdgeClient], Any]] = {
+    "RecommendQuery": query(models.RecommendQuery(recommend=models.RecommendInput(positive=[[1.0, 0.0, 0.0]]))),
+    "SampleQuery": query(models.SampleQuery(sample=models.Sample.RANDOM)),
+    "RrfQuery": query(models.RrfQuery(rrf=models.Rrf(k=60))),
+    "point id": query(point_id(1)),
+    "MatchText": condition(models.FieldCondition(key="a", match=models.MatchText(text="x"))),
+    "geo_radius": condition(
+        models.FieldCondition(key="a", geo_radius=models.GeoRadius(center=models.GeoPoint(lon=0, lat=0), radius=1))
+    ),
+    "NestedCondition": condition(models.NestedCondition(nested=models.Nested(key="a", filter=models.Filter()))),
+    "order_by": lambda client: client.scroll("three", order_by="number"),
+    "quantization_config": lambda client: client.create_collection(
+        "a",
+        vectors_config=PLAIN,
+        quantization_config=models.BinaryQuantization(binary=models.BinaryQuantizationConfig()),
+    ),
+}
 
 
-def test_an_option_that_would_be_ignored_is_refused(client: EdgeClient) -> None:
-    with pytest.raises(StoreError, match="quantization_config"):
-        client.create_collection(
-            "a",
-            vectors_config=PLAIN,
-            quantization_config=models.BinaryQuantization(binary=models.BinaryQuantizationConfig()),
-        )
-    assert client.get_collections().collections == []
+def test_what_is_not_translated_is_refused_by_name(three: EdgeClient) -> None:
+    for named, call in NOT_TRANSLATED.items():
+        with pytest.raises(StoreError, match=named):
+            call(three)
+    assert [one.name for one in three.get_collections().collections] == ["three"]
 
 
 # Bad vectors and bad calls
@@ -136,14 +125,14 @@ MISREAD: dict[str, Callable[[EdgeClient], Any]] = {
 }
 
 
-@pytest.mark.parametrize("named", MISREAD)
-def test_a_value_of_a_wrong_kind_is_told_with_advice(three: EdgeClient, named: str) -> None:
-    with pytest.raises(StoreError, match=re.escape(named)) as told:
-        MISREAD[named](three)
-    assert told.value.code == "store_argument"
-    assert "qdrant_client.models" in str(told.value) and "isoformat()" in str(told.value)
-    three.upsert("three", [some(1)])
-    assert three.count("three").count == 1
+def test_a_value_of_a_wrong_kind_is_told_with_advice(three: EdgeClient) -> None:
+    for named, call in MISREAD.items():
+        with pytest.raises(StoreError, match=re.escape(named)) as told:
+            call(three)
+        assert told.value.code == "store_argument"
+        assert "qdrant_client.models" in str(told.value) and "isoformat()" in str(told.value)
+        three.upsert("three", [some(1)])
+        assert three.count("three").count == 1
 
 
 def test_a_payload_that_is_kept_can_be_read_again(three: EdgeClient) -> None:

@@ -142,7 +142,7 @@ def test_a_process_that_ends_during_a_build_loses_nothing(filled: EdgeClient, tm
 
 def test_closing_ends_a_build(filled: EdgeClient, tmp_path: Path) -> None:
     builder = filled.backend.builder("c")
-    builder._quiet = 0.0
+    builder._delay = 0.0
     builder.start()
     deadline = time.monotonic() + 60
     while builder._child is None and time.monotonic() < deadline:

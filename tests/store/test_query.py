@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from qdrant_client import QdrantClient
@@ -29,15 +28,16 @@ SECTIONS = {"a": ("Guide", "Prices"), "b": ("Guide",), "c": ("Prices",), "d": ("
 LANGUAGES = {"a": "en", "b": "en", "c": "en", "d": "de"}
 
 
-@pytest.fixture(params=["edge", "memory"])
-def library(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
-    """Yield a library of four nearly equal pages, on different days."""
-    client = EdgeClient(tmp_path / "qdrant") if request.param == "edge" else QdrantClient(":memory:")
+@pytest.fixture(scope="module", params=["edge", "memory"])
+def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """Yield a library of four nearly equal pages, on different days. No test changes it."""
+    client = EdgeClient(tmp_path_factory.mktemp("query")) if request.param == "edge" else QdrantClient(":memory:")
     model = HashedModel()
     opened = open_library(client, "main", model.name, model.dimension)
-    for key, day in DAYS.items():
-        monkeypatch.setattr(commit_module, "now", lambda day=day: f"{day}T15:00:00.000000Z")
-        _store(opened, model, key)
+    with pytest.MonkeyPatch.context() as patch:
+        for key, day in DAYS.items():
+            patch.setattr(commit_module, "now", lambda day=day: f"{day}T15:00:00.000000Z")
+            _store(opened, model, key)
     yield opened
     client.close()
 

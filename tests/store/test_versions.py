@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from qdrant_client import models
-
 from rag.store.qdrant.commit import MAX_VERSIONS
 from rag.store.qdrant.library import Library
 from tests.store.support import draft
@@ -71,22 +67,3 @@ def test_removing_pages_removes_their_versions(library: Library) -> None:
     assert (fresh.version, len(library.versions(fresh.url_hash))) == (1, 1)
     library.clear()
     assert stored_versions(library) == 0
-
-
-def test_a_record_of_before_there_were_versions_counts_as_the_first(library: Library) -> None:
-    stored = draft("a").commit(library)
-    names = ["version", "aliases", "etag", "last_modified", "checked_at", "failures", "status", "signature"]
-    points = library.client.retrieve(library.pages_collection, [library_point(library)], with_payload=True)
-    old = {key: value for key, value in (points[0].payload or {}).items() if key not in [*names, "left_out"]}
-    points[0].payload = old
-    library.client.upsert(library.pages_collection, [models.PointStruct(id=points[0].id, vector={}, payload=old)])
-    page = library.page(stored.url_hash)
-    assert page is not None
-    assert page == replace(stored, aliases=())
-    assert library.resolve([stored.url_hash]) == {stored.url_hash: replace(stored, text="")}
-    draft("a", version=1).commit(library)
-    assert [one.number for one in library.versions(stored.url_hash)] == [1, 2]
-
-
-def library_point(library: Library) -> str:
-    return str(library.client.scroll(library.pages_collection, limit=1)[0][0].id)

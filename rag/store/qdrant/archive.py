@@ -92,7 +92,12 @@ class ArchiveWriter:
     def write_rows(self, kind: str, rows: Iterable[dict[str, Any]], **arrays: NDArray[Any]) -> None:
         """Write the next part: its rows, and their arrays by file name (`dense_f4` for `dense.f4`)."""
         self._number += 1
-        lines = [self._line(kind, row) for row in rows]
+        lines = []
+        for row in rows:
+            text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+            lines.append(text.encode("utf-8", "surrogatepass") + b"\n")
+            if len(lines[-1]) > _LINE_BYTES:
+                raise self._size_error(str(row.get("url", kind))[:100])
         self._write(f"{self._number:06d}.{kind}.jsonl", b"".join(lines), zipfile.ZIP_DEFLATED, ROWS_BYTES)
         for name, array in arrays.items():
             compression = zipfile.ZIP_DEFLATED if array.dtype == np.uint8 else zipfile.ZIP_STORED
@@ -100,13 +105,6 @@ class ArchiveWriter:
 
     def write_manifest(self, data: dict[str, Any]) -> None:
         self._write(MANIFEST, json.dumps(data, indent=1).encode(), zipfile.ZIP_DEFLATED)
-
-    def _line(self, kind: str, row: dict[str, Any]) -> bytes:
-        text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-        line = text.encode("utf-8", "surrogatepass") + b"\n"
-        if len(line) > _LINE_BYTES:
-            raise self._size_error(str(row.get("url", kind))[:100])
-        return line
 
     def _write(self, name: str, data: bytes, compression: int, limit: int = PART_BYTES) -> None:
         if len(data) > limit:
@@ -270,7 +268,15 @@ def parse_page(row: Mapping[str, Any], text: str) -> Page:
     for field in fields(Page):
         if field.name == "text" or (field.name not in row and field.name in _OPTIONAL_FIELDS):
             continue
-        values[field.name] = _check_value(field.name, row[field.name])
+        value = row[field.name]
+        if field.name == "aliases":
+            _require(isinstance(value, list) and all(isinstance(alias, str) for alias in value))
+            value = tuple(value)
+        elif field.name in _NUMBER_FIELDS:
+            _require(type(value) is int and 0 <= value < _MAX_NUMBER)
+        else:
+            _require(type(value) is str)
+        values[field.name] = value
     page = Page(**{"language": "", "site": "", "source": "import", **values})
     page = replace(page, title=to_plain_line(page.title), author=to_plain_line(page.author))
     _require(bool(_HASH.fullmatch(page.url_hash)) and page.source in get_args(PageSource))
@@ -326,15 +332,6 @@ def parse_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]) 
     sentences = row.get("sentences", "")
     _require(isinstance(sentences, str) and (not sentences or unpack_sentences(sentences, chunk.text) is not None))
     return ChunkRow(page, chunk, content_hash, excluded, row["dense"], terms, parent_id, sentences)
-
-
-def _check_value(name: str, value: Any) -> Any:
-    if name == "aliases":
-        _require(isinstance(value, list) and all(isinstance(alias, str) for alias in value))
-        return tuple(value)
-    _require(type(value) is (int if name in _NUMBER_FIELDS else str))
-    _require(name not in _NUMBER_FIELDS or 0 <= value < _MAX_NUMBER)
-    return value
 
 
 def _is_address(text: str) -> bool:

@@ -95,20 +95,6 @@ _QUANTIZATIONS: Mapping[str, models.QuantizationConfig | None] = {
 }
 
 
-def _layout(settings: Settings) -> Layout:
-    """Build the layout. Records have one shard, chunks one by default, because IDF is computed per shard."""
-    copies = {
-        "replication_factor": settings.qdrant_replicas,
-        "write_consistency_factor": settings.qdrant_write_consistency,
-    }
-    quantization = _QUANTIZATIONS[settings.qdrant_quantization]
-    return Layout(
-        {"shard_number": 1, **copies},
-        {"shard_number": settings.qdrant_shards, **copies, "quantization_config": quantization},
-        settings.qdrant_on_disk or None,
-    )
-
-
 Connection = QdrantClient
 """The type of the database, for modules that only pass it on."""
 
@@ -126,14 +112,26 @@ class Server(QdrantClient):
         key = settings.qdrant_api_key.get_secret_value()
         self.has_key = bool(key)
         self.retry_middleware = _RetryMiddleware(addresses)
-        self.layout = _layout(settings)
+        copies = {
+            "replication_factor": settings.qdrant_replicas,
+            "write_consistency_factor": settings.qdrant_write_consistency,
+        }
+        quantization = _QUANTIZATIONS[settings.qdrant_quantization]
+        # Records have one shard, chunks one by default, because IDF is computed per shard.
+        self.layout = Layout(
+            {"shard_number": 1, **copies},
+            {"shard_number": settings.qdrant_shards, **copies, "quantization_config": quantization},
+            settings.qdrant_on_disk or None,
+        )
         headers = {"Accept-Encoding": "identity", **({"api-key": key} if key else {})}  # as api_key it would warn
         super().__init__(url=addresses[0], headers=headers, check_compatibility=False, limits=_LIMITS, **options)
         remote = cast(QdrantRemote, self._client)
         remote.openapi_client.client.add_middleware(self.retry_middleware)
         self._client = cast(QdrantBase, _Guarded(remote))
         self.cloud_inference = True  # skips looking for texts to embed in every point; there are none
-        _silence_httpx()
+        logger = logging.getLogger("httpx")  # a line per call, unless debug logging is on
+        if logger.level == logging.NOTSET and not logging.getLogger().isEnabledFor(logging.DEBUG):
+            logger.setLevel(logging.WARNING)
         with suppress(StoreUnavailableError), wait_limit(SCREEN_SECONDS):
             self.get_collections()
 
@@ -143,13 +141,6 @@ class Server(QdrantClient):
         """Query without copying each request, unlike QdrantClient; see `EdgeClient`."""
         responses: list[models.QueryResponse] = self._client.query_batch_points(collection_name, requests, **options)
         return responses
-
-
-def _silence_httpx() -> None:
-    """Silence httpx's log line per call, unless debug logging is on."""
-    logger = logging.getLogger("httpx")
-    if logger.level == logging.NOTSET and not logging.getLogger().isEnabledFor(logging.DEBUG):
-        logger.setLevel(logging.WARNING)
 
 
 def check_server(client: QdrantClient) -> Notice | None:
@@ -281,9 +272,9 @@ def _response_fault(response: httpx.Response) -> _Fault | None:
     if status == 413 or (status == 400 and "larger than allowed" in text) or "split your request" in text:
         return _Fault("split", "store_too_large")
     if status in (408, 429) or status >= 500:
-        full = "No space left" in text
-        after = _FULL_DISK_PAUSE if full else _retry_after(response)
-        return _Fault("retry", "store_server_full" if full else "store_away", text, after, status in (502, 503, 504))
+        full, after = "No space left" in text, response.headers.get("Retry-After", "")
+        pause = _FULL_DISK_PAUSE if full else float(after) if after.isdecimal() else 0.0
+        return _Fault("retry", "store_server_full" if full else "store_away", text, pause, status in (502, 503, 504))
     if status == 401 or (status == 403 and not text):
         return _Fault("raise", "store_key_refused")
     if status == 403:
@@ -296,7 +287,6 @@ def _response_fault(response: httpx.Response) -> _Fault | None:
 
 
 def _error_fault(error: Exception | None) -> _Fault:
-    """Classify an exception of the transport."""
     if isinstance(error, httpx.ConnectError) and "certificate" in str(error).lower():
         return _Fault("raise", "store_certificate")
     if isinstance(error, (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)):
@@ -313,11 +303,6 @@ def _server_message(response: httpx.Response) -> str:
     if _TRANSPORT.search(str(message)):
         return "a node of the cluster is down"
     return " ".join(str(message).split())[:300].rstrip(".:")
-
-
-def _retry_after(response: httpx.Response) -> float:
-    value = response.headers.get("Retry-After", "")
-    return float(value) if value.isdecimal() else 0.0
 
 
 class _RetryMiddleware:
@@ -337,8 +322,9 @@ class _RetryMiddleware:
     def __call__(self, request: httpx.Request, send: _Send) -> httpx.Response:
         """Return the response. Raises StoreUnavailableError if none arrives in time, StoreError if it is an error."""
         limits, start, tries = current_wait_limit.get(), time.monotonic(), 0
-        if self._is_known_unavailable(limits):
-            raise self.unavailable_error()
+        is_overdue = self.since is not None and start - self._outage_start >= limits.seconds
+        if is_overdue and start - self._last_try < _CHECK_INTERVAL and limits.seconds < math.inf:
+            raise self.unavailable_error()  # it was checked just now
         while True:
             fault, response = self._send_once(request, send, limits, limits.seconds - (time.monotonic() - start))
             if fault is None:
@@ -359,19 +345,15 @@ class _RetryMiddleware:
             code = "store_unreachable"
         return StoreUnavailableError(code, url=self._urls(), since=since)
 
-    def _is_known_unavailable(self, limits: WaitLimit) -> bool:
-        """Return whether the server has been unavailable for longer than the caller waits, and was checked just now."""
-        now = time.monotonic()
-        if self.since is None or now - self._outage_start < limits.seconds or now - self._last_try >= _CHECK_INTERVAL:
-            return False
-        return limits.seconds < math.inf
-
     def _send_once(
         self, request: httpx.Request, send: _Send, limits: WaitLimit, remaining: float
     ) -> tuple[_Fault | None, httpx.Response | None]:
         self._last_try = time.monotonic()
         response = None
-        self._set_address(request)
+        if len(self._addresses) > 1:  # the request was built for the first one
+            address = self._addresses[self._current % len(self._addresses)]
+            request.url = request.url.copy_with(scheme=address.scheme, host=address.host, port=address.port)
+            request.headers["Host"] = request.url.netloc.decode()
         request.extensions = {**request.extensions, "timeout": self._timeouts(request, limits, remaining)}
         try:
             response = send(request)
@@ -381,9 +363,14 @@ class _RetryMiddleware:
         if fault is not None and fault.action == "retry":
             self._note_failure(fault)
             return fault, response
-        self._note_response()
+        self._has_responded = True
+        if self.since is not None:
+            log.warning("The database answers again, after %.0f s", time.monotonic() - self._outage_start)
+            self.since = None
         if fault is not None:
-            raise StoreError(fault.code, call="", url=self._urls(), name=_collection(request), detail=fault.detail)
+            match = re.match(r".*/collections/([^/]+)", request.url.path)
+            name = match[1] if match else ""
+            raise StoreError(fault.code, call="", url=self._urls(), name=name, detail=fault.detail)
         return None, response
 
     def _timeouts(self, request: httpx.Request, limits: WaitLimit, remaining: float) -> dict[str, float]:
@@ -395,13 +382,6 @@ class _RetryMiddleware:
         is_write = request.method in ("PUT", "DELETE", "PATCH") or bool(_WRITES.search(request.url.path))
         longest = _SLOW_TIMEOUT if is_write and not is_known_unavailable else timeout
         return {"connect": min(timeout, _MAX_PAUSE), "read": longest, "write": longest, "pool": longest}
-
-    def _set_address(self, request: httpx.Request) -> None:
-        """Redirect the request, which was built for the first address, to the current one."""
-        address = self._addresses[self._current % len(self._addresses)]
-        if len(self._addresses) > 1:
-            request.url = request.url.copy_with(scheme=address.scheme, host=address.host, port=address.port)
-            request.headers["Host"] = request.url.netloc.decode()
 
     def _pause_after(self, fault: _Fault, tries: int) -> float:
         """Return the pause in seconds: exponential with jitter, none while there is an untried address."""
@@ -419,12 +399,6 @@ class _RetryMiddleware:
             detail = f" ({fault.detail})" if fault.detail else ""
             log.warning("The database at %s does not answer%s; what needs it waits", self._urls(), detail)
 
-    def _note_response(self) -> None:
-        self._has_responded = True
-        if self.since is not None:
-            log.warning("The database answers again, after %.0f s", time.monotonic() - self._outage_start)
-            self.since = None
-
     def _urls(self) -> str:
         return ", ".join(map(str, self._addresses))
 
@@ -435,11 +409,6 @@ def _sleep(seconds: float, stopped: Callable[[], bool]) -> bool:
     while (remaining := end - time.monotonic()) > 0 and not stopped():
         time.sleep(min(remaining, 0.2))
     return not stopped()
-
-
-def _collection(request: httpx.Request) -> str:
-    match = re.match(r".*/collections/([^/]+)", request.url.path)
-    return match[1] if match else ""
 
 
 # Locks between the threads of one process; `commit` handles other processes

@@ -109,7 +109,8 @@ class Versions:
             self.delete([url_hash])
             return
         scope = models.Filter(must=[match("url_hash", url_hash)])
-        numbers = [_number(record) for record in walk(self._client, self.collection, scope, payload=["number"])]
+        rows = [record.payload or {} for record in walk(self._client, self.collection, scope, payload=["number"])]
+        numbers = [int(row["number"]) for row in rows]
         surplus: list[Any] = [version_id(url_hash, n) for n in numbers if not current - MAX_VERSIONS < n < current]
         if surplus:
             self._client.delete(self.collection, surplus)
@@ -144,10 +145,6 @@ class Versions:
         ids = [version_id(page.url_hash, page.version - 1)]
         points = self._client.retrieve(self.collection, ids, with_payload=["until"])
         return str((points[0].payload or {})["until"]) if points else page.added_at
-
-
-def _number(record: models.Record) -> int:
-    return int((record.payload or {})["number"])
 
 
 def _version(payload: Mapping[str, Any]) -> PageVersion:
@@ -264,7 +261,10 @@ class Committer:
     def _stage(self, attempts: Sequence[_Attempt]) -> None:
         """Write chunks and versions, to which nothing refers yet."""
         written = time.time()
-        points = [point for attempt in attempts for point in _chunk_points(attempt, written)]
+        points = []
+        for attempt in attempts:
+            new, base_rev = attempt.draft.new, max(_rev(attempt.before), 0)
+            points += [_chunk_point(attempt.page, new, row, base_rev, written) for row in range(len(new.chunks))]
         for at in range(0, len(points), BATCH):
             self.client.upsert(self.chunks, points[at : at + BATCH], wait=True)
         successors = {attempt.page.url_hash: attempt.page for attempt in attempts if attempt.makes_version}
@@ -548,11 +548,6 @@ def _successor(draft: Draft, stored: PageRecord | None) -> Page:
         aliases=merge_aliases(before.aliases, page.aliases),
         version=before.version + (before.text_hash != page.text_hash),
     )
-
-
-def _chunk_points(attempt: _Attempt, written: float) -> list[models.PointStruct]:
-    rows = range(len(attempt.draft.new.chunks))
-    return [_chunk_point(attempt.page, attempt.draft.new, row, max(_rev(attempt.before), 0), written) for row in rows]
 
 
 def _chunk_point(page: Page, new: NewChunks, row: int, base_rev: int, written: float) -> models.PointStruct:

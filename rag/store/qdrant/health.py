@@ -28,7 +28,7 @@ _TOMBSTONE_AGE = timedelta(days=30)
 
 
 def sweep(committer: Committer, *, before: float | None) -> int:
-    """Settle every page that needs it; return how many did.
+    """Settle every page that needs it, and delete old tombstones; return how many pages did.
 
     Chunks and versions written after `before` (Unix time) are spared: on a server they may belong to a commit that is
     still running in another process.
@@ -40,22 +40,17 @@ def sweep(committer: Committer, *, before: float | None) -> int:
     hashes |= _pages_with_leftovers(committer.client, committer.chunks, before)
     for url_hash in hashes:
         committer.settle(url_hash)
-    _delete_tombstones(committer.client, committer.pages, everything=before is None)
+    oldest = (datetime.now(UTC) - _TOMBSTONE_AGE).isoformat()
+    removed = models.Filter(must=[match("removed", True), match("settled", True)])
+    for record in walk(committer.client, committer.pages, removed, payload=["removed_at", "rev"]):
+        data = record.payload or {}
+        if before is None or data["removed_at"] < oldest:
+            rev = models.FieldCondition(key="rev", match=models.MatchValue(value=data["rev"]))
+            unchanged = models.Filter(must=[models.HasIdCondition(has_id=[record.id]), rev])
+            committer.client.delete(committer.pages, models.FilterSelector(filter=unchanged), ordering=ORDER)
     if hashes:
         log.info("Repaired %d pages that a stopped process left half done", len(hashes))
     return len(hashes)
-
-
-def _delete_tombstones(client: QdrantClient, pages: str, *, everything: bool) -> None:
-    """Delete tombstones of removed pages: all if `everything`, else those older than a month."""
-    oldest = (datetime.now(UTC) - _TOMBSTONE_AGE).isoformat()
-    removed = models.Filter(must=[match("removed", True), match("settled", True)])
-    for record in walk(client, pages, removed, payload=["removed_at", "rev"]):
-        data = record.payload or {}
-        if everything or data["removed_at"] < oldest:
-            rev = models.FieldCondition(key="rev", match=models.MatchValue(value=data["rev"]))
-            unchanged = models.Filter(must=[models.HasIdCondition(has_id=[record.id]), rev])
-            client.delete(pages, models.FilterSelector(filter=unchanged), ordering=ORDER)
 
 
 def _pages_with_leftovers(client: QdrantClient, chunks: str, before: float | None) -> set[str]:
@@ -90,7 +85,8 @@ def audit(committer: Committer, *, deep: bool) -> Audit:
         for record in walk(client, pages, payload=["url_hash", "generation", "chunks", "removed"])
         if not is_removed(record) and (data := record.payload)
     }
-    if not deep and _count(client, chunks) == sum(count for _, count in records.values()):
+    settled = models.Filter(should=[match("metadata.active", True), match("metadata.left_out", True)])
+    if not deep and client.count(chunks, count_filter=settled, exact=True).count == sum(n for _, n in records.values()):
         return Audit()
     counts: Counter[tuple[str, str]] = Counter()
     damaged: dict[Any, str] = {}
@@ -117,11 +113,13 @@ def audit(committer: Committer, *, deep: bool) -> Audit:
 
 
 def _find_diverged(client: Server, pages: str) -> list[Any]:
-    """Return the ids of records that differ between replicas; none while a replica is down.
+    """Return the ids of records that differ between replicas; none without replicas, or while one is down.
 
     With consistency ALL, a server omits records on which its replicas disagree, and briefly those being written.
     """
-    if not is_replicated(client, pages):
+    copies = _copies(client, pages)
+    readable = _count_readable(copies, _nodes(client)[1]).values()
+    if min(readable, default=0) < 2 or sum(readable) < len(copies):
         return []
     diverged = _find_disputed(client, pages, [record.id for record in walk(client, pages, payload=False)])
     if not diverged:
@@ -138,12 +136,6 @@ def _find_disputed(client: Server, pages: str, ids: Sequence[Any]) -> list[Any]:
         records = client.retrieve(pages, batch, with_payload=state, consistency=models.ReadConsistencyType.ALL)
         agreed |= {record.id for record in records}
     return [record_id for record_id in ids if record_id not in agreed]
-
-
-def _count(client: QdrantClient, chunks: str) -> int:
-    """Count the chunks of pages, without those of a running commit."""
-    either = models.Filter(should=[match("metadata.active", True), match("metadata.left_out", True)])
-    return client.count(chunks, count_filter=either, exact=True).count
 
 
 # The server
@@ -165,10 +157,14 @@ def inspect(client: Server) -> Iterator[tuple[bool, Notice]]:
     yield True, Notice("doctor_server", params)
     if (version_of(version) or _RECOMMENDED) < _RECOMMENDED:
         yield True, Notice("doctor_server_old", {"version": version})
-    if address := _plain_address(client):
-        yield True, Notice("doctor_server_plain", {"url": address})
+    plain = [str(url) for url in client.addresses if url.scheme == "http" and url.host not in _LOCAL_HOSTS]
+    if client.has_key and plain:
+        yield True, Notice("doctor_server_plain", {"url": plain[0]})
     copies = {name: _copies(client, name) for name in names}
-    dead = [*unreachable.values(), *(item for name in names for item in _describe_dead(name, copies[name]))]
+    dead = [*unreachable.values()]
+    for name in names:
+        inactive = [copy for copy in copies[name] if copy[2] != models.ReplicaState.ACTIVE]
+        dead += [f"{name}, shard {shard} on node {node}: {state}" for shard, node, state in inactive]
     if dead:
         yield False, Notice("doctor_server_dead", {"count": len(dead), "what": "; ".join(dead[:_LIMIT])})
     if unread := [name for name in names if not min(_count_readable(copies[name], unreachable).values(), default=1)]:
@@ -180,26 +176,12 @@ def inspect(client: Server) -> Iterator[tuple[bool, Notice]]:
         yield True, Notice("doctor_server_layout", {"count": len(differences), "what": "; ".join(differences[:_LIMIT])})
 
 
-def is_replicated(client: Server, name: str) -> bool:
-    """Return whether each shard of the collection has several copies, all of them active."""
-    copies = _copies(client, name)
-    readable = _count_readable(copies, _nodes(client)[1]).values()
-    return min(readable, default=0) > 1 and sum(readable) == len(copies)
-
-
 def _nodes(client: Server) -> tuple[int, dict[int, str]]:
     """Return the number of nodes, and the addresses by id of those that the queried node can't reach."""
     status: Any = client.cluster_status()
     failures = {address.rstrip("/") for address in getattr(status, "message_send_failures", ())}
     peers = {int(node): peer.uri.rstrip("/") for node, peer in getattr(status, "peers", {}).items()}
     return len(peers) or 1, {node: uri for node, uri in peers.items() if uri in failures}
-
-
-def _plain_address(client: Server) -> str:
-    """Return a remote address to which the API key is sent unencrypted; empty if there is none."""
-    if not client.has_key:
-        return ""
-    return next((str(url) for url in client.addresses if url.scheme == "http" and url.host not in _LOCAL_HOSTS), "")
 
 
 def _copies(client: Server, name: str) -> _Copies:
@@ -209,15 +191,7 @@ def _copies(client: Server, name: str) -> _Copies:
     return [(shard.shard_id, getattr(shard, "peer_id", info.peer_id), shard.state) for shard in shards]
 
 
-def _describe_dead(name: str, copies: _Copies) -> Iterator[str]:
-    """Yield a description of each inactive copy of a collection."""
-    for shard, node, state in copies:
-        if state != models.ReplicaState.ACTIVE:
-            yield f"{name}, shard {shard} on node {node}: {state}"
-
-
 def _count_readable(copies: _Copies, unreachable: Collection[int]) -> Counter[int]:
-    """Count the readable copies of each shard."""
     readable = Counter(dict.fromkeys((shard for shard, _, _ in copies), 0))
     readable.update(s for s, node, state in copies if state == models.ReplicaState.ACTIVE and node not in unreachable)
     return readable

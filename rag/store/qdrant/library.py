@@ -90,31 +90,10 @@ class _Match:
     scores: Mapping[str, float]
 
 
-class _IdfCache:
-    """A cache of IDFs by term, cleared by each change of this process, and periodically because of other processes."""
-
-    def __init__(self) -> None:
-        self._idf: dict[int, float] = {}
-        self._changes = -1
-        self._until = 0.0
-
-    def get(self, changes: int) -> dict[int, float]:
-        """Return the cache for this number of changes; the caller adds to it."""
-        moment = time.monotonic()
-        if changes != self._changes or moment > self._until or len(self._idf) > _MAX_TERMS:
-            self._idf, self._changes, self._until = {}, changes, moment + _IDF_SECONDS
-        return self._idf
-
-
 def dense_vector(point: Any) -> NDArray[np.float32] | None:
     """Return the dense vector (d,) of a point, if it has one."""
     vector = _vector(point, DENSE)
     return None if vector is None else np.asarray(vector, dtype=np.float32)
-
-
-def _terms_of(point: Any) -> frozenset[int]:
-    vector = _vector(point, SPARSE)
-    return frozenset() if vector is None else frozenset(vector.indices)
 
 
 def _vector(point: Any, name: str) -> Any:
@@ -165,22 +144,15 @@ def _rank(legs: Legs, fuse: Fusion) -> Iterator[_Match]:
 
 
 def _term_query(term: int) -> models.QueryRequest:
-    """Request one chunk with the term, and its weight there: the score is that weight times the IDF."""
+    """Request one chunk with the term, and its weight there."""
+    vector = models.SparseVector.model_construct(indices=[term], values=[1.0])
     return models.QueryRequest.model_construct(
-        query=models.NearestQuery.model_construct(
-            nearest=models.SparseVector.model_construct(indices=[term], values=[1.0])
-        ),
+        query=models.NearestQuery.model_construct(nearest=vector),
         using=SPARSE,
         limit=1,
         with_payload=False,
         with_vector=[SPARSE],
     )
-
-
-def _term_idf(term: int, point: models.ScoredPoint) -> float:
-    vector: Any = point.vector.get(SPARSE) if isinstance(point.vector, dict) else None
-    weight = dict(zip(vector.indices, vector.values, strict=True)).get(term, 0.0) if vector else 0.0
-    return point.score / weight if weight else 0.0
 
 
 _BATCH = 100  # pages per call
@@ -242,7 +214,8 @@ class Library:
         self.versions_collection = self._committer.versions.collection
         self._locks = library_locks(client, info.name)
         self._is_shared = is_shared(client)
-        self._idf_cache = _IdfCache()
+        self._idf: dict[int, float] = {}  # by term, until the next change, or because of other processes, for a while
+        self._idf_state = (-1, 0.0)  # change number, expiry
         self._count_cache: tuple[int | None, float, int] = (None, 0.0, 0)  # change number, expiry, number of pages
         self._damaged: set[str] = set()
 
@@ -311,20 +284,22 @@ class Library:
         A term without chunks gets the highest possible value. With several shards, each of which has its own counts,
         the value is from one of them: good enough to tell rare terms from common ones.
         """
-        cache = self._idf_cache.get(self._locks.commit_lock.changes)
-        missing = [term for term in terms if term not in cache]
-        if missing:
-            cache.update(self._read_idf(missing))
+        changes, moment = self._locks.commit_lock.changes, time.monotonic()
+        if changes != self._idf_state[0] or moment > self._idf_state[1] or len(self._idf) > _MAX_TERMS:
+            self._idf, self._idf_state = {}, (changes, moment + _IDF_SECONDS)
+        cache = self._idf
+        if missing := [term for term in terms if term not in cache]:
+            count = self.client.count(self.chunks_collection, exact=False).count
+            highest = math.log(1.0 + (count + 0.5) / 0.5)
+            responses = self.client.query_batch_points(self.chunks_collection, list(map(_term_query, missing)))
+            for term, response in zip(missing, responses, strict=True):
+                idf = highest
+                for point in response.points:  # one, whose score is its weight of the term times the IDF
+                    vector = _vector(point, SPARSE)
+                    weight = dict(zip(vector.indices, vector.values, strict=True)).get(term, 0.0) if vector else 0.0
+                    idf = point.score / weight if weight else 0.0
+                cache[term] = idf
         return {term: cache[term] for term in terms}
-
-    def _read_idf(self, terms: Sequence[int]) -> dict[int, float]:
-        count = self.client.count(self.chunks_collection, exact=False).count
-        highest = math.log(1.0 + (count + 0.5) / 0.5)
-        responses = self.client.query_batch_points(self.chunks_collection, [_term_query(term) for term in terms])
-        return {
-            term: _term_idf(term, response.points[0]) if response.points else highest
-            for term, response in zip(terms, responses, strict=True)
-        }
 
     def _run(
         self, requests: dict[str, models.QueryRequest], limit: int, with_vectors: bool, fuse: Fusion
@@ -395,7 +370,8 @@ class Library:
             sparse_only = self.client.retrieve(
                 self.chunks_collection, sparse_ids, with_payload=False, with_vectors=[SPARSE]
             )
-        return points, {str(point.id): _terms_of(point) for point in sparse_only}
+        weights = {str(point.id): _vector(point, SPARSE) for point in sparse_only}
+        return points, {point_id: frozenset(vector.indices if vector else ()) for point_id, vector in weights.items()}
 
     def _generations(self, url_hashes: Collection[str]) -> dict[str, str]:
         """Return the current generation of each included page. The engine reads each record's text too."""
@@ -559,8 +535,13 @@ class Library:
             if band.indices
         ]
         answers = iter(self.client.query_batch_points(self.pages_collection, requests) if requests else ())
-        points = [next(answers).points if band.indices else [] for band in bands]
-        return [_select_similar(signature, hits) for signature, hits in zip(signatures, points, strict=True)]
+        results = []
+        for signature, band in zip(signatures, bands, strict=True):
+            payloads = [point.payload or {} for point in next(answers).points] if band.indices else []
+            scored = [(page_from(payload), similarity(signature, signature_from(payload))) for payload in payloads]
+            similar = [(page, score) for page, score in scored if score >= SIMILARITY_THRESHOLD]
+            results.append(sorted(similar, key=lambda pair: (-pair[1], pair[0].added_at, pair[0].url_hash)))
+        return results
 
     # Chunks
 
@@ -673,14 +654,6 @@ def _chunks_filter(page: Page) -> models.Filter:
     return models.Filter(
         must=[match("metadata.url_hash", page.url_hash), match("metadata.generation", page.generation)]
     )
-
-
-def _select_similar(signature: Signature, points: Sequence[models.ScoredPoint]) -> list[tuple[Page, float]]:
-    """Return the pages with a similarity of SIMILARITY_THRESHOLD or more, most similar first."""
-    payloads = [point.payload or {} for point in points]
-    scored = [(page_from(payload), similarity(signature, signature_from(payload))) for payload in payloads]
-    similar = [(page, score) for page, score in scored if score >= SIMILARITY_THRESHOLD]
-    return sorted(similar, key=lambda pair: (-pair[1], pair[0].added_at, pair[0].url_hash))
 
 
 def _id_batches(url_hashes: Sequence[str]) -> Iterator[dict[str, str]]:

@@ -125,7 +125,9 @@ class Move:
         with self._locks.lock_all():
             self._reconcile()
             info = self.target.info
-            changed = library_payload(replace(info, moving_to="", **self._previous_fields()))
+            model, dimension = self._source.embedding_model, self._source.dimension
+            moved = replace(info, moving_to="", previous_model=model, previous_dimension=dimension, moved_at=now())
+            changed = library_payload(moved)
             fields = {key: changed[key] for key in _SWITCHED}
             condition = models.Filter(
                 must=[
@@ -136,14 +138,6 @@ class Move:
             self._client.set_payload(LIBRARIES, fields, points=condition, ordering=ORDER)
         if self._source._is_shared:  # another process may have been writing
             self._reconcile()
-
-    def _previous_fields(self) -> dict[str, Any]:
-        source = self._source
-        return {
-            "previous_model": source.embedding_model,
-            "previous_dimension": source.dimension,
-            "moved_at": now(),
-        }
 
     def _reconcile(self) -> None:
         """Make the chunks of the target match the records."""

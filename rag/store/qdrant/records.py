@@ -148,7 +148,7 @@ class Revision:
 class PageRecord:
     """A page's record: the page without its text, its exclusion from answers, and its `Revision`.
 
-    `removed` means that only the revision remains; `rev` is 0 for records older than revisions.
+    `removed` means that only the revision remains.
     """
 
     page: Page
@@ -241,9 +241,9 @@ def library_payload(info: LibraryInfo) -> dict[str, Any]:
 
 
 def library_from(payload: Mapping[str, Any]) -> LibraryInfo:
-    values = {entry.name: payload[entry.name] for entry in fields(LibraryInfo) if entry.name in payload}
-    model = {"embedding_model": payload.get("model", payload["embedding_model"])}
-    return LibraryInfo(**{"format": 1, **values, **model, "earlier_models": tuple(values.get("earlier_models", ()))})
+    values = {entry.name: payload[entry.name] for entry in fields(LibraryInfo)}
+    model = {"embedding_model": payload["model"]}
+    return LibraryInfo(**{**values, **model, "earlier_models": tuple(values["earlier_models"])})
 
 
 def claim_payload(claim: str) -> dict[str, Any]:
@@ -330,6 +330,11 @@ def chunk_payload(
     A parent's id is that of its first child, whose index is `first_child`. `base_rev` is the revision of the page's
     record when the chunk was written. `sentences` is the packed sentence index of its text.
     """
+    parent: dict[str, Any] = {}
+    if chunk.parent is not None:
+        start, end = chunk.parent
+        parent_id = chunk_id(page.url_hash, page.generation, first_child)
+        parent = {"parent_start": start, "parent_end": end, "parent_id": parent_id}
     return {
         "page_content": chunk.text,
         "metadata": {
@@ -352,18 +357,10 @@ def chunk_payload(
             "active": active,
             "written": written,
             "base_rev": base_rev,
-            **_parent_payload(page, chunk, first_child),
+            **parent,
             **({SENTENCES: sentences} if sentences else {}),
         },
     }
-
-
-def _parent_payload(page: Page, chunk: Chunk, first_child: int) -> dict[str, Any]:
-    if chunk.parent is None:
-        return {}
-    start, end = chunk.parent
-    parent_id = chunk_id(page.url_hash, page.generation, first_child)
-    return {"parent_start": start, "parent_end": end, "parent_id": parent_id}
 
 
 def passage_from(
@@ -397,9 +394,8 @@ def passage_from(
 
 
 def is_damaged(payload: Mapping[str, Any]) -> bool:
-    """Return whether a chunk's text differs from its stored hash; False for chunks without a hash."""
-    expected = payload["metadata"].get("text_hash")
-    return expected is not None and expected != content_hash(payload["page_content"])
+    """Return whether a chunk's text differs from its stored hash."""
+    return bool(payload["metadata"]["text_hash"] != content_hash(payload["page_content"]))
 
 
 def match(key: str, value: str | bool) -> models.FieldCondition:
@@ -420,16 +416,13 @@ def scope_filter(scope: Filters) -> models.Filter | None:
     }
     must: list[models.Condition] = [match_any(key, list(values)) for key, values in keys.items() if values]
     if scope.since or scope.until:
-        must.append(models.FieldCondition(key="metadata.added_at", range=_date_range(scope.since, scope.until)))
+        period = models.DatetimeRange(gte=scope.since or None, lte=scope.until or None)
+        if DATE.fullmatch(scope.until):  # the whole day
+            day_after = (date.fromisoformat(scope.until) + timedelta(days=1)).isoformat()
+            period = models.DatetimeRange(gte=scope.since or None, lt=day_after)
+        must.append(models.FieldCondition(key="metadata.added_at", range=period))
     must_not = [match_any("metadata.url_hash", list(scope.without))] if scope.without else []
     return models.Filter(must=must or None, must_not=[*must_not] or None) if must or must_not else None
-
-
-def _date_range(since: str, until: str) -> models.DatetimeRange:
-    if DATE.fullmatch(until):
-        day_after = (date.fromisoformat(until) + timedelta(days=1)).isoformat()
-        return models.DatetimeRange(gte=since or None, lt=day_after)
-    return models.DatetimeRange(gte=since or None, lte=until or None)
 
 
 def walk(
@@ -548,9 +541,17 @@ def register(client: QdrantClient, name: str, payload: dict[str, Any]) -> None:
 
 
 def check_free(client: QdrantClient, name: str) -> None:
-    """Raise StoreError if a library of this name is deleted or being imported, or there are too many libraries."""
+    """Delete the leftovers of a dead import of this name.
+
+    Raises StoreError if a library of this name is deleted or being imported, or there are too many libraries.
+    """
     check_not_removed(client, name)
-    clear_dead_import(client, name)
+    record = _record(client, name)
+    if record.get("importing"):
+        _check_not_importing(client, record)
+        if owner := record.get("maker", ""):  # if its process is slow, not dead, it learns that it lost the name
+            client.set_payload(LIBRARIES, {"maker": ""}, _owner_filter(name, owner), ordering=ORDER)
+        _drop(client, library_from(record))
     if not is_taken(client, name) and client.count(LIBRARIES).count >= MAX_LIBRARIES:
         raise StoreError("libraries_full", most=MAX_LIBRARIES)
 
@@ -603,18 +604,6 @@ class ImportReservation:
 
     def _payload(self) -> dict[str, Any]:
         return {**library_payload(self._info), "maker": self._owner}
-
-
-def clear_dead_import(client: QdrantClient, name: str) -> None:
-    """Delete the leftovers of a dead import of this name; raise StoreError if it is still running."""
-    record = _record(client, name)
-    if not record.get("importing"):
-        return
-    _check_not_importing(client, record)
-    owner = record.get("maker", "")
-    if owner:  # if its process is slow, not dead, it learns that it lost the name
-        client.set_payload(LIBRARIES, {"maker": ""}, _owner_filter(name, owner), ordering=ORDER)
-    _drop(client, library_from(record))
 
 
 def _check_not_importing(client: QdrantClient, record: Mapping[str, Any]) -> None:

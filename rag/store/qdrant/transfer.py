@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
 from rag.errors import ModelMismatchError, StoreError
@@ -245,7 +244,10 @@ class _Import:
         for row in rows:
             vector: dict[str, Any] = {DENSE: dense[dense_at].tolist()} if row.dense else {}
             if row.terms:
-                vector[SPARSE] = _sparse(terms[at : at + row.terms], weights[at : at + row.terms])
+                part = slice(at, at + row.terms)
+                vector[SPARSE] = models.SparseVector.model_construct(
+                    indices=terms[part].tolist(), values=weights[part].tolist()
+                )
             dense_at, at = dense_at + row.dense, at + row.terms
             point_id = chunk_id(row.page.url_hash, row.page.generation, row.chunk.index)
             payload = row.payload(time.time())
@@ -262,10 +264,6 @@ def _length(value: Any) -> int:
     if type(value) is not int or value < 0:
         raise ValueError(value)
     return value
-
-
-def _sparse(terms: NDArray[Any], weights: NDArray[Any]) -> models.SparseVector:
-    return models.SparseVector.model_construct(indices=terms.tolist(), values=weights.tolist())
 
 
 # Export of records, versions and chunks as rows
@@ -289,25 +287,13 @@ def export_pages(library: Library, hashes: Sequence[str], archive: ArchiveWriter
         for part in _group_by_size(versions):
             _write_texts(archive, "versions", [_omit(payload, "settled", "written") for payload in part])
         counts["versions"] += len(versions)
-        counts["chunks"] += _export_chunks(library, pages, archive)
-
-
-def _export_chunks(library: Library, pages: Mapping[str, Page], archive: ArchiveWriter) -> int:
-    generations = [page.generation for page in pages.values()]
-    only = models.Filter(
-        must=[match_any("metadata.url_hash", list(pages)), match_any("metadata.generation", generations)]
-    )
-    points = walk(library.client, library.chunks_collection, only, vectors=True)
-    count = 0
-    for part in _group_by_headings(points):
-        _write_chunks(archive, part, library.dimension)
-        count += len(part)
-    return count
-
-
-def _group_by_headings(points: Iterable[models.Record]) -> Iterator[list[models.Record]]:
-    """Group chunks so that their rows fit in a part; only headings can make a row long."""
-    return _group(points, lambda point: sum(4 * len(heading) for heading in _headings(point)), _HEADING_BYTES)
+        generations = [page.generation for page in pages.values()]
+        current = [match_any("metadata.url_hash", list(pages)), match_any("metadata.generation", generations)]
+        chunks = walk(library.client, library.chunks_collection, models.Filter(must=[*current]), vectors=True)
+        # only headings can make a row long
+        for chunk_part in _group(chunks, lambda point: sum(4 * len(text) for text in _headings(point)), _HEADING_BYTES):
+            _write_chunks(archive, chunk_part, library.dimension)
+            counts["chunks"] += len(chunk_part)
 
 
 def _group_by_size(payloads: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from rag.store.sql.table import ALL, OWNED, File, Row, Table, dump
+from rag.store.sql.table import ALL, OWNED, Row, Table, dump
 from rag.store.values import now
 from rag.tracing import Span
 
 TurnState = Literal["running", "done", "interrupted"]
-DAYS: Final = 30
-MAX_SPANS: Final = 100_000  # spans of up to 2 kB each: usually about 30 MB
+_DAYS: Final = 30
+_MAX_SPANS: Final = 100_000  # spans of up to 2 kB each: usually about 30 MB
 _MAX_ATTRIBUTES: Final = 2_000  # characters of a span's attributes
 _MAX_ROUTES: Final = 500  # per user; older ones are deleted
 
@@ -241,14 +241,14 @@ class ConversationTable(Table):
         """Return the ids of all conversations in the library, for every owner."""
         return [row["id"] for row in self._file.rows("SELECT id FROM conversations WHERE library = ?", library)]
 
-    def find_citing_turns(self, library: str, owner: str, url_hash: str, limit: int = 50) -> list[Turn]:
-        """Return the owner's turns whose answers cite the page, latest first."""
+    def find_citing_turns(self, library: str, owner: str, url_hash: str) -> list[Turn]:
+        """Return the owner's latest 50 turns whose answers cite the page, latest first."""
         rows = self._file.rows(
             # instr skips most answers cheaply; it also matches uncited passages.
             "SELECT * FROM turns WHERE owner = ? AND instr(answer, ?) > 0 AND EXISTS"
             " (SELECT 1 FROM json_each(answer, '$.citations') c WHERE json_extract(c.value, '$.url_hash') = ?"
-            " AND coalesce(nullif(json_extract(c.value, '$.library'), ''), library) = ?) ORDER BY rowid DESC LIMIT ?",
-            *(owner, url_hash, url_hash, library, limit),
+            " AND coalesce(nullif(json_extract(c.value, '$.library'), ''), library) = ?) ORDER BY rowid DESC LIMIT 50",
+            *(owner, url_hash, url_hash, library),
         )
         return [_turn(row) for row in rows]
 
@@ -337,27 +337,29 @@ def _turn(row: Row) -> Turn:
     return Turn(**{**fields, "suspension": suspension, **{key: json.loads(fields[key]) for key in ("answer", "extra")}})
 
 
-class SpanTable:
-    """Spans of runs, up to `max_spans` of the last `days`. Methods raise StoreError if the database fails."""
-
-    def __init__(self, file: File, *, days: float = DAYS, max_spans: int = MAX_SPANS) -> None:
-        self._file = file
-        self._days = days
-        self._max_spans = max_spans
+class SpanTable(Table):
+    """Spans of runs, up to _MAX_SPANS of the last _DAYS."""
 
     def save(self, turn_id: str, spans: Sequence[Span]) -> None:
         """Replace the spans of a turn, and delete those that are too old or too many."""
+        rows = []
+        for span in spans:
+            attributes = json.dumps(span.attributes, ensure_ascii=False, default=str)
+            if len(attributes) > _MAX_ATTRIBUTES:
+                attributes = json.dumps({"too_long": len(attributes)})
+            times = (span.start, span.end)
+            rows.append((span.id, span.parent, span.name, span.kind, *times, attributes, span.status, turn_id))
         with self._file.transaction() as db:
             db.execute("DELETE FROM spans WHERE turn_id = ?", (turn_id,))
             db.executemany(
                 "INSERT INTO spans"
                 " (turn_id, library, owner, span_id, parent, name, kind, started_at, ended_at, attributes, status)"
                 " SELECT id, library, owner, ?, ?, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ?",
-                [(*_values(span), turn_id) for span in spans],
+                rows,
             )
             db.execute(
                 "DELETE FROM spans WHERE started_at < ? OR rowid <= (SELECT max(rowid) FROM spans) - ?",
-                (time.time() - self._days * 86_400, self._max_spans),
+                (time.time() - _DAYS * 86_400, _MAX_SPANS),
             )
 
     def for_turn(self, turn_id: str, owner: str) -> list[Span]:
@@ -370,12 +372,6 @@ class SpanTable:
             )
             for row in rows
         ]
-
-
-def _values(span: Span) -> tuple[Any, ...]:
-    attributes = json.dumps(span.attributes, ensure_ascii=False, default=str)
-    attributes = attributes if len(attributes) <= _MAX_ATTRIBUTES else json.dumps({"too_long": len(attributes)})
-    return (span.id, span.parent, span.name, span.kind, span.start, span.end, attributes, span.status)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,13 @@ class Database:
 
         Raises StoreError if another version of the program created them, ConfigError if Postgres packages are missing.
         """
-        self.postgres = _postgres(location) if isinstance(location, str) else None
+        self.postgres: Postgres | None = None
+        if isinstance(location, str):
+            if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
+                raise ConfigError("postgres_package")
+            from rag.store.sql.postgres import Postgres  # an optional package
+
+            self.postgres = Postgres(location)
         db_file = self.postgres or SqliteFile(Path(location))
         self.rows, self.transaction, self.close = db_file.rows, db_file.transaction, db_file.close
         self.items = ItemTable(db_file)
@@ -56,11 +62,3 @@ class Database:
         with self.transaction() as db:
             for table in (*tables, *evaluations):
                 db.execute(f"DELETE FROM {table} WHERE library = ?", (library,))
-
-
-def _postgres(url: str) -> Postgres:
-    if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
-        raise ConfigError("postgres_package")
-    from rag.store.sql.postgres import Postgres  # an optional package
-
-    return Postgres(url)

@@ -271,12 +271,9 @@ def _finish(db: Session, job_id: str, position: int, result: IngestResult) -> bo
 
 def _item(row: Row) -> JobItem:
     fields = dict(row)
-    result = fields.pop("result")
-    return JobItem(**fields, result=_result(json.loads(result)) if result else None)
-
-
-def _result(data: dict[str, Any]) -> IngestResult:
-    return IngestResult(**{**data, "choices": tuple(data.get("choices", ()))})
+    data = json.loads(fields.pop("result") or "{}")
+    result = IngestResult(**{**data, "choices": tuple(data.get("choices", ()))}) if data else None
+    return JobItem(**fields, result=result)
 
 
 @dataclass(frozen=True, slots=True)

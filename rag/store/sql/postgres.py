@@ -223,17 +223,15 @@ def _ensure_tables(connection: psycopg.Connection[dict[str, Any]], name: str) ->
     statements = migration(version)
     if version > VERSION or statements is None:
         raise StoreError("postgres_newer" if version > VERSION else "postgres_older", database=name)
+    # Text sorts bytewise, as in SQLite, and each table gets a rowid.
+    statements = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', statements)
+    rowid = r"\1 rowid BIGINT GENERATED ALWAYS AS IDENTITY,"
+    statements = re.sub(r"(?m)^(CREATE TABLE [^(\n]*\()", rowid, statements)
     with connection.transaction():
         connection.execute(_FUNCTIONS.read_text("utf-8"))
-        connection.execute(to_postgres(statements))
+        connection.execute(statements)
         connection.execute("DELETE FROM pagelight_version")
         connection.execute("INSERT INTO pagelight_version VALUES (%s)", (VERSION,))
-
-
-def to_postgres(tables: str) -> str:
-    """Translate table definitions for Postgres: text sorts bytewise, as in SQLite, and each table gets a rowid."""
-    text = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', tables)
-    return re.sub(r"(?m)^(CREATE TABLE [^(\n]*\()", r"\1 rowid BIGINT GENERATED ALWAYS AS IDENTITY,", text)
 
 
 def database_name(url: str) -> str:

@@ -290,17 +290,14 @@ class EdgeBackend(QdrantBase):
             if self._lock_file is None:
                 raise StoreError("store_closed")
             if name not in self._open:
-                self._open[name] = self._load(name)
+                if name not in collection_names(self.folder):
+                    raise StoreError("collection_missing", name=name)
+                shard = Shard(CollectionFolder(self.folder, name))
+                builder = IndexBuilder(shard)
+                if builder.is_due():
+                    builder.start()
+                self._open[name] = shard, builder
             return self._open[name]
-
-    def _load(self, name: str) -> tuple[Shard, IndexBuilder]:
-        if name not in collection_names(self.folder):
-            raise StoreError("collection_missing", name=name)
-        shard = Shard(CollectionFolder(self.folder, name))
-        builder = IndexBuilder(shard)
-        if builder.is_due():
-            builder.start()
-        return shard, builder
 
     def _close_collection(self, name: str) -> None:
         shard, builder = self._open.pop(name)

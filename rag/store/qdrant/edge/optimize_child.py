@@ -26,7 +26,9 @@ _M, _EF_CONSTRUCT, _FULL_SCAN = 16, 100, 10_000  # the engine's defaults; _FULL_
 
 def main(path: str, layout: str) -> int:
     """Optimise the shard at `path`; return the exit code."""
-    _end_with_parent()
+    if sys.platform == "linux":  # end with the parent process
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
     shard = edge.EdgeShard.load(path, _config(json.loads(layout)))
@@ -55,12 +57,6 @@ def _config(layout: dict[str, Any]) -> edge.EdgeConfig:
         hnsw_config=edge.HnswIndexConfig(_M, _EF_CONSTRUCT, _FULL_SCAN, memory=cached),
         id_tracker_memory=cached,
     )
-
-
-def _end_with_parent() -> None:
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ from rag.store.qdrant.edge.translation import (
     CollectionParams,
     disk_use,
     engine_faults,
+    from_id,
     layout,
     require_space,
 )
@@ -88,7 +89,12 @@ def read_ahead(folder: Path, *, payloads: bool) -> None:
     """
     buffer = bytearray(_BLOCK)
     for path, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if _is_needed(Path(path) / name, payloads)]
+        folders[:] = [
+            name
+            for name in folders
+            if name != "wal"
+            and (name not in _BY_POINT or (payloads and disk_use(Path(path) / name) <= _MAX_READ_AHEAD))
+        ]
         for name in names:
             with contextlib.suppress(OSError), (Path(path) / name).open("rb", buffering=0) as file:
                 for start, end in _data_spans(file.fileno(), os.fstat(file.fileno()).st_size):
@@ -108,12 +114,6 @@ def _is_cached(file: int, start: int, end: int) -> bool:
         return all(os.preadv(file, [byte], position, os.RWF_NOWAIT) for position in range(start, end, _BLOCK))
     except OSError:  # reading would block
         return False
-
-
-def _is_needed(folder: Path, payloads: bool) -> bool:
-    if folder.name in _BY_POINT:
-        return payloads and disk_use(folder) <= _MAX_READ_AHEAD
-    return folder.name != "wal"
 
 
 def copy_file(source: Path, target: Path) -> None:
@@ -177,7 +177,9 @@ class CollectionFolder:
             self.indexed = int(current["indexed"])
         except (OSError, ValueError, KeyError) as error:
             raise StoreError("store_damaged", path=str(self.path), detail=str(error)) from error
-        self._recover()
+        unused = [path for path in self.path.glob("shard-*") if path != self.shard]
+        for path in (*unused, self.shard / _TEMPORARY, self.shard / "segments" / _TEMPORARY):
+            shutil.rmtree(path, ignore_errors=True)
 
     @classmethod
     def create(cls, root: Path, name: str, params: CollectionParams) -> CollectionFolder:
@@ -199,10 +201,6 @@ class CollectionFolder:
             shutil.rmtree(draft, ignore_errors=True)
         return cls(root, name)
 
-    def new_shard(self) -> Path:
-        """Return a path for a shard that is not live yet."""
-        return self.path / _shard_name()
-
     def make_current(self, shard: Path, indexed: int) -> None:
         """Make `shard` the live one, atomically."""
         try:
@@ -218,13 +216,6 @@ class CollectionFolder:
         except OSError as error:
             raise os_fault(self.path, error) from error
         shutil.rmtree(trash, ignore_errors=True)
-
-    def _recover(self) -> None:
-        for path in self.path.glob("shard-*"):
-            if path != self.shard:
-                shutil.rmtree(path, ignore_errors=True)
-        shutil.rmtree(self.shard / _TEMPORARY, ignore_errors=True)
-        shutil.rmtree(self.shard / "segments" / _TEMPORARY, ignore_errors=True)
 
 
 def _file_name(collection: str) -> str:
@@ -298,7 +289,7 @@ class _Journal:
         if ids is None:
             self._operations.append(operation)
         else:
-            self._ids.update((_plain_id(point_id), None) for point_id in ids)
+            self._ids.update((from_id(point_id), None) for point_id in ids)
 
     def replay(self, source: edge.EdgeShard, copy: edge.EdgeShard) -> None:
         """Give the copy the state of `source`.
@@ -313,12 +304,8 @@ class _Journal:
             records = source.retrieve(batch, True, True)
             points = [edge.Point(record.id, record.vector or {}, record.payload) for record in records]
             copy.update(edge.UpdateOperation.upsert_points(points))
-            if removed := set(batch) - {_plain_id(record.id) for record in records}:
+            if removed := set(batch) - {from_id(record.id) for record in records}:
                 copy.update(edge.UpdateOperation.delete_points(list(removed)))
-
-
-def _plain_id(point_id: Any) -> int | str:
-    return point_id if isinstance(point_id, int) else str(point_id)
 
 
 class Shard:
@@ -395,7 +382,7 @@ class Shard:
                 raise RuntimeError("this shard is being copied already")
             self.flush()
             require_space(self.folder.path, 2 * disk_use(self.folder.shard) + TO_ADD)
-            points, copy = self.points(), self.folder.new_shard()
+            points, copy = self.points(), self.folder.path / _shard_name()
             try:
                 copy_folder(self.folder.shard, copy)
             except OSError as error:
@@ -562,21 +549,18 @@ class IndexBuilder:
     def build(self) -> bool:
         """Build now, blocking; return False if it was stopped or the child process failed."""
         with self._build_lock:
-            return self._build()
-
-    def _build(self) -> bool:
-        start = time.monotonic()
-        copy, points = self._shard.start_copy()
-        try:
-            is_built = not self._stop.is_set() and self._optimize(copy, points)
-            if is_built:
-                self._shard.replace_with(copy, points)
-                self._points = self._shard.points()
-                log.info("Index built over %d points in %.1f s", points, time.monotonic() - start)
-        finally:
-            if self._shard.folder.shard != copy:
-                self._shard.abandon(copy)
-        return is_built
+            start = time.monotonic()
+            copy, points = self._shard.start_copy()
+            try:
+                is_built = not self._stop.is_set() and self._optimize(copy, points)
+                if is_built:
+                    self._shard.replace_with(copy, points)
+                    self._points = self._shard.points()
+                    log.info("Index built over %d points in %.1f s", points, time.monotonic() - start)
+            finally:
+                if self._shard.folder.shard != copy:
+                    self._shard.abandon(copy)
+            return is_built
 
     def _optimize(self, copy: Path, points: int) -> bool:
         config = layout(self._shard.folder.params, quantised=points >= QUANTISATION_THRESHOLD)

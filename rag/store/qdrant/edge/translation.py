@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -81,16 +81,13 @@ def _store_error(call: str, path: Path, error: BaseException) -> StoreError:
         return StoreError("store_unwritable", path=str(path))
     if any(mark in text for mark in _BUSY):
         return StoreBusyError("store_busy", path=str(path))
-    if _is_damage(call, text) or not isinstance(error, Exception):
+    # the engine calls an internal failure "Service runtime error"
+    is_damage = call == "open" or ("service runtime error" in text and call != "create_collection")
+    if is_damage or not isinstance(error, Exception):
         return StoreError("store_damaged", path=str(path), detail=_detail(error))
     if isinstance(error, _ARGUMENT_ERRORS):
         return _argument_error(call, error)
     return StoreError("store_failed", call=call, detail=_detail(error))
-
-
-def _is_damage(call: str, text: str) -> bool:
-    """Return whether this is an internal failure, which the engine calls "Service runtime error"."""
-    return call == "open" or ("service runtime error" in text and call != "create_collection")
 
 
 def _argument_error(call: str, error: BaseException) -> StoreError:
@@ -156,23 +153,44 @@ class CollectionParams:
         )
 
     def engine_config(self) -> edge.EdgeConfig:
-        return edge.EdgeConfig(
-            vectors={name: _dense_params(params) for name, params in self.vectors.items()} or None,
-            sparse_vectors={name: _sparse_params(params) for name, params in self.sparse_vectors.items()} or None,
-        )
+        dense = {}
+        for name, params in self.vectors.items():
+            for option in ("quantization_config", "multivector_config", "datatype", "hnsw_config"):
+                if getattr(params, option) is not None:
+                    raise unsupported_error(f"the vector parameter {option}")
+            dense[name] = edge.EdgeVectorParams(
+                size=params.size, distance=_DISTANCES[params.distance], on_disk=params.on_disk
+            )
+        sparse = {
+            name: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf if name in self.idf_vectors else None)
+            for name in self.sparse_vectors
+        }
+        return edge.EdgeConfig(vectors=dense or None, sparse_vectors=sparse or None)
 
     def describe(self, info: edge.ShardInfo) -> models.CollectionInfo:
         vectors: Any = dict(self.vectors)
         if set(vectors) == {""}:
             vectors = vectors[""]
+        kinds = {engine_type: schema_type for schema_type, (engine_type, _) in _INDEXES.items()}
+        config = models.CollectionConfig(
+            params=models.CollectionParams(vectors=vectors, sparse_vectors=dict(self.sparse_vectors) or None),
+            hnsw_config=models.HnswConfig(m=16, ef_construct=100, full_scan_threshold=10_000),
+            optimizer_config=models.OptimizersConfig(
+                deleted_threshold=0.2, vacuum_min_vector_number=1000, default_segment_number=0, flush_interval_sec=5
+            ),
+            metadata=dict(self.metadata) or None,
+        )
         return models.CollectionInfo(
             status=models.CollectionStatus.GREEN,
             optimizer_status=models.OptimizersStatusOneOf.OK,
             indexed_vectors_count=info.indexed_vectors_count,
             points_count=info.points_count,
             segments_count=info.segments_count,
-            payload_schema={name: _index_info(index) for name, index in info.payload_schema.items()},
-            config=_collection_config(vectors, dict(self.sparse_vectors), dict(self.metadata)),
+            payload_schema={
+                name: models.PayloadIndexInfo(data_type=kinds[index.data_type], points=index.points)
+                for name, index in info.payload_schema.items()
+            },
+            config=config,
         )
 
 
@@ -184,18 +202,6 @@ def collection_params(
     """Return the parameters passed to create_collection; an unnamed vector gets the name `""`."""
     named = {"": vectors} if isinstance(vectors, models.VectorParams) else dict(vectors or {})
     return CollectionParams(named, dict(sparse or {}), dict(metadata or {}))
-
-
-def _dense_params(params: models.VectorParams) -> edge.EdgeVectorParams:
-    for option in ("quantization_config", "multivector_config", "datatype", "hnsw_config"):
-        if getattr(params, option) is not None:
-            raise unsupported_error(f"the vector parameter {option}")
-    return edge.EdgeVectorParams(size=params.size, distance=_DISTANCES[params.distance], on_disk=params.on_disk)
-
-
-def _sparse_params(params: models.SparseVectorParams) -> edge.EdgeSparseVectorParams:
-    has_idf = params.modifier == models.Modifier.IDF
-    return edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf if has_idf else None)
 
 
 def layout(params: CollectionParams, *, quantised: bool) -> str:
@@ -218,25 +224,6 @@ def index_type(schema: Any) -> Any:
     return index_params(memory=edge.Memory.Cached)
 
 
-def _index_info(info: edge.PayloadIndexInfo) -> models.PayloadIndexInfo:
-    kinds = {engine_type: schema_type for schema_type, (engine_type, _) in _INDEXES.items()}
-    return models.PayloadIndexInfo(data_type=kinds[info.data_type], points=info.points)
-
-
-def _collection_config(vectors: Any, sparse: Any, metadata: dict[str, Any]) -> models.CollectionConfig:
-    return models.CollectionConfig(
-        params=models.CollectionParams(vectors=vectors, sparse_vectors=sparse or None),
-        hnsw_config=models.HnswConfig(m=16, ef_construct=100, full_scan_threshold=10_000),
-        optimizer_config=models.OptimizersConfig(
-            deleted_threshold=0.2,
-            vacuum_min_vector_number=1000,
-            default_segment_number=0,
-            flush_interval_sec=5,
-        ),
-        metadata=metadata or None,
-    )
-
-
 Model = TypeVar("Model", bound=BaseModel)
 
 _MAX_DEPTH = 100  # levels of a payload; the engine can't read deeper ones back, and crashes at thousands of levels
@@ -247,15 +234,25 @@ def to_points(points: Any) -> list[edge.Point]:
 
     The engine would silently accept such a vector and never find it again.
     """
-    if isinstance(points, models.Batch):
-        return [_to_point(i, _to_vectors(i, vector), payload) for i, vector, payload in _batch_rows(points)]
-    return [_to_point(_point_id(point.id), _to_vectors(point.id, point.vector), point.payload) for point in points]
+    if not isinstance(points, models.Batch):
+        return [_to_point(point.id, point.vector, point.payload) for point in points]
+    columns: Any = points.vectors
+    translated = []
+    for index, point_id in enumerate(points.ids):
+        is_named = isinstance(columns, dict)
+        vector = {name: column[index] for name, column in columns.items()} if is_named else columns[index]
+        translated.append(_to_point(point_id, vector, points.payloads[index] if points.payloads else None))
+    return translated
 
 
 def _to_point(point_id: Any, vectors: Any, payload: Any) -> edge.Point:
+    if isinstance(vectors, dict):
+        translated = {name: to_vector(vector, point_id) for name, vector in vectors.items() if vector is not None}
+    else:
+        translated = to_vector(vectors, point_id)
     check_depth(payload)
     try:
-        return edge.Point(point_id, vectors, payload)
+        return edge.Point(plain_id(point_id), translated, payload)
     except (TypeError, ValueError) as error:
         raise ValueError(json_fault(payload) or error) from error
 
@@ -281,24 +278,6 @@ def json_fault(payload: Any) -> str:
         except (TypeError, ValueError) as error:  # a lone surrogate is a ValueError, too
             return f"the payload's {key!r}: {error}"
     return ""
-
-
-def _batch_rows(batch: models.Batch) -> Iterable[tuple[Any, Any, Any]]:
-    for index, point_id in enumerate(batch.ids):
-        columns: Any = batch.vectors
-        is_named = isinstance(columns, dict)
-        vector = {name: column[index] for name, column in columns.items()} if is_named else columns[index]
-        yield _point_id(point_id), vector, batch.payloads[index] if batch.payloads else None
-
-
-def _point_id(value: Any) -> Any:
-    return str(value) if isinstance(value, UUID) else value
-
-
-def _to_vectors(point_id: Any, vectors: Any) -> Any:
-    if not isinstance(vectors, dict):
-        return to_vector(vectors, point_id)
-    return {name: to_vector(vector, point_id) for name, vector in vectors.items() if vector is not None}
 
 
 def to_vector(vector: Any, point_id: Any = None) -> Any:
@@ -338,7 +317,7 @@ def to_payload_selector(selector: Any) -> Any:
 def from_record(record: edge.Record) -> models.Record:
     return _construct(
         models.Record,
-        id=_from_id(record.id),
+        id=from_id(record.id),
         payload=record.payload,
         vector=_from_vector(record.vector),
         shard_key=None,
@@ -353,7 +332,7 @@ def from_scored(point: edge.ScoredPoint, selected: bool | Sequence[str]) -> mode
         vector = {name: values for name, values in vector.items() if name in selected}
     return _construct(
         models.ScoredPoint,
-        id=_from_id(point.id),
+        id=from_id(point.id),
         version=point.version,
         score=point.score,
         payload=point.payload,
@@ -376,7 +355,8 @@ def _construct(kind: type[Model], **values: Any) -> Model:
     return instance
 
 
-def _from_id(value: Any) -> Any:
+def from_id(value: Any) -> int | str:
+    """Return a point id of the engine as a plain value."""
     return value if isinstance(value, int) else str(value)
 
 
@@ -416,22 +396,21 @@ def to_request(request: models.QueryRequest, idf_vectors: Collection[str], *, gh
 
 
 def _prefetches(prefetch: Any, idf_vectors: Collection[str], ghosts: bool) -> list[edge.Prefetch]:
-    if prefetch is None:
-        return []
-    return [_prefetch(item, idf_vectors, ghosts) for item in (prefetch if isinstance(prefetch, list) else [prefetch])]
-
-
-def _prefetch(prefetch: models.Prefetch, idf_vectors: Collection[str], ghosts: bool) -> edge.Prefetch:
-    _refuse_lookup(prefetch)
-    limit = _LIMIT if prefetch.limit is None else prefetch.limit
-    return edge.Prefetch(
-        limit=limit,
-        query=_query(prefetch.query, prefetch.using, limit),
-        prefetches=_prefetches(prefetch.prefetch, idf_vectors, ghosts),
-        params=_params(prefetch.params, prefetch.using in idf_vectors, ghosts),
-        filter=to_filter(prefetch.filter),
-        score_threshold=prefetch.score_threshold,
-    )
+    translated = []
+    for item in prefetch if isinstance(prefetch, list) else [] if prefetch is None else [prefetch]:
+        _refuse_lookup(item)
+        limit = _LIMIT if item.limit is None else item.limit
+        translated.append(
+            edge.Prefetch(
+                limit=limit,
+                query=_query(item.query, item.using, limit),
+                prefetches=_prefetches(item.prefetch, idf_vectors, ghosts),
+                params=_params(item.params, item.using in idf_vectors, ghosts),
+                filter=to_filter(item.filter),
+                score_threshold=item.score_threshold,
+            )
+        )
+    return translated
 
 
 def _refuse_lookup(request: models.QueryRequest | models.Prefetch) -> None:
@@ -445,14 +424,11 @@ def _query(query: Any, using: str | None, limit: int) -> Any:
         return None
     if isinstance(query, (list, models.SparseVector)):
         return edge.Query.Nearest(to_vector(query), using)
-    if isinstance(query, models.NearestQuery):
-        return _nearest(query, using, limit)
     if isinstance(query, models.FusionQuery):
-        return _fusion(query.fusion)
-    raise unsupported_error(f"the query {type(query).__name__}")
-
-
-def _nearest(query: models.NearestQuery, using: str | None, limit: int) -> Any:
+        is_rrf = query.fusion == models.Fusion.RRF
+        return edge.Fusion.Rrf(k=_RRF_K) if is_rrf else edge.Fusion.Dbsf()
+    if not isinstance(query, models.NearestQuery):
+        raise unsupported_error(f"the query {type(query).__name__}")
     if isinstance(query.nearest, (str, int)):
         raise unsupported_error("a query by point id")
     vector = to_vector(query.nearest)
@@ -461,10 +437,6 @@ def _nearest(query: models.NearestQuery, using: str | None, limit: int) -> Any:
     diversity = 0.5 if query.mmr.diversity is None else query.mmr.diversity
     candidates = limit if query.mmr.candidates_limit is None else query.mmr.candidates_limit
     return edge.Mmr(vector, lambda_=1.0 - diversity, candidates_limit=candidates, using=using)
-
-
-def _fusion(fusion: models.Fusion) -> Any:
-    return edge.Fusion.Rrf(k=_RRF_K) if fusion == models.Fusion.RRF else edge.Fusion.Dbsf()
 
 
 def _params(params: models.SearchParams | None, has_idf: bool, ghosts: bool) -> edge.SearchParams:
