@@ -133,9 +133,9 @@ def _measure(name: str, data: Dataset) -> Sample:
                 pass
             retriever = app.retriever("main")
             results = [retriever.evidence(question["question"]) for question in data.questions]
-    features = np.array([[result.features[key] for key in FEATURES] for result in results])
+    features = np.array([[found[key] for key in FEATURES] for found, _ in results])
     answerable = np.array([float(question["answerable"]) for question in data.questions])
-    dense = sum("dense" in result.legs for result in results) * 2 > len(results)
+    dense = sum("dense" in legs for _, legs in results) * 2 > len(results)
     print(json.dumps({"sample": name, "questions": len(results), "answerable": int(answerable.sum())}), flush=True)
     return Sample(name, features, answerable, dense)
 

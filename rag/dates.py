@@ -106,12 +106,9 @@ _JOINER: Final = lazy_regex(r"\s?(?:\b(?:to|until|till|through|and)\b|[-–—~�
 _MAX_CONTEXT: Final = 24
 
 
-def find_period(text: str, today: date, *, ahead: bool = False) -> Period | None:
-    """Return the first period that `text` names, or None.
-
-    A day without a year is the most recent one, or with `ahead` the next one.
-    """
-    moments = [moment for moment in find_moments(text, today, ahead) if moment.start < 20_000]
+def find_period(text: str, today: date) -> Period | None:
+    """Return the first period that `text` names, or None. A day without a year is the most recent one."""
+    moments = [moment for moment in find_moments(text, today, ahead=False) if moment.start < 20_000]
     for index, moment in enumerate(moments):
         following = moments[index + 1] if index + 1 < len(moments) else None
         if period := _build_period(text, moment, following):
@@ -143,7 +140,10 @@ def _build_period(text: str, moment: Moment, second: Moment | None) -> Period | 
 
 
 def find_moments(text: str, today: date, ahead: bool) -> Iterator[Moment]:
-    """Yield every moment that `text` names, including weak ones; arguments as for `find_period`."""
+    """Yield every moment that `text` names, including weak ones.
+
+    A day without a year is the most recent one, or with `ahead` the next one.
+    """
     for match in _MOMENT.finditer(text):
         kind = str(match.lastgroup)
         try:

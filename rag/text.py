@@ -220,7 +220,8 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[t
     begin = start
     for code_start, code_end in fenced_blocks(text, start, stop):
         spans += _split_at(text, begin, code_start, _find_sentence_ends(text, begin, code_start))
-        spans += _split_at(text, code_start, code_end, _find_line_ends(text, code_start, code_end))
+        lines = (newline.end() for newline in _NEWLINE.finditer(text, code_start, code_end))
+        spans += _split_at(text, code_start, code_end, lines)
         begin = code_end
     return [*spans, *_split_at(text, begin, stop, _find_sentence_ends(text, begin, stop))]
 
@@ -296,15 +297,13 @@ def _is_lone_closing_fence(text: str, start: int, fence: re.Match[str]) -> bool:
 
 
 def _split_at(text: str, start: int, end: int, cuts: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the spans between the cuts, without surrounding white space; none for white space alone."""
     begin = start
     for cut in (*cuts, end):
-        if span := _strip_span(text, begin, cut):
-            yield span
+        piece = text[begin:cut]
+        if piece and not piece.isspace():
+            yield cut - len(piece.lstrip()), begin + len(piece.rstrip())
         begin = cut
-
-
-def _find_line_ends(text: str, start: int, end: int) -> Iterator[int]:
-    return (newline.end() for newline in _NEWLINE.finditer(text, start, end))
 
 
 @lru_cache(maxsize=4096)
@@ -372,14 +371,6 @@ def _is_inner_period(text: str, start: int, match: re.Match[str], cased: bool) -
     if before.lower() in _ABBREVIATIONS or (cased and _INITIALS.fullmatch(before)):
         return True
     return cased and len(before) == 1 and before.isupper() and before != "I"
-
-
-def _strip_span(text: str, start: int, end: int) -> tuple[int, int] | None:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return (start, end) if start < end else None
 
 
 def terms(text: str) -> list[str]:

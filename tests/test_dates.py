@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from rag.dates import find_period
+from rag.dates import find_moments, find_period
 from rag.quantities.values import parse_chinese
 
 TODAY = date(2026, 11, 23)  # a Monday
@@ -86,8 +86,8 @@ def test_no_period(text: str) -> None:
     ("text", "day"), [("until 25 December", "2026-12-25"), ("下周五", "2026-12-04"), ("到3月1日还有几天", "2027-03-01")]
 )
 def test_ahead(text: str, day: str) -> None:
-    found = find_period(text, TODAY, ahead=True)
-    assert found and found.until and found.until.isoformat() == day
+    (found,) = find_moments(text, TODAY, ahead=True)
+    assert found.last.isoformat() == day
 
 
 @pytest.mark.parametrize(

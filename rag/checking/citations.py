@@ -139,7 +139,10 @@ class Check:
             score = round((RANK[judgement.verdict] + scored.finding.score) / 3, 4)
         scored.finding = Finding(judgement.verdict, score, "model")
         scored.by, scored.relevant = by, judgement.relevant
-        scored.quotes = scored.quotes or self._find_closest(claim)
+        if not scored.quotes:  # show the closest sentence, although the rules found no support
+            parsed = ParsedClaim(extract_claim(claim.statement))
+            quotes = [self._sources[n - 1].best_quote(parsed) for n in claim.cited]
+            scored.quotes = sorted(quotes, key=lambda quote: -parsed.share(quote.coverage.term_bits))[:1]
 
     def result(self) -> CheckedText:
         """Return the text with numbered citations and the verdict of each statement."""
@@ -160,7 +163,10 @@ class Check:
             parts += [gap, marked]
             length += len(gap) + len(marked)
             place = sentence.stop
-        return _strip("".join([*parts, self._text[place:]]), numbering.citations, statements)
+        text = "".join([*parts, self._text[place:]])
+        lead = len(text) - len(text.lstrip())
+        shifted = tuple(replace(item, start=item.start - lead, end=item.end - lead) for item in statements)
+        return CheckedText(text.strip(), tuple(numbering.citations), shifted)
 
     @property
     def _all_numbers(self) -> range:
@@ -179,12 +185,6 @@ class Check:
         if finding.verdict != "supported" and (quote := self._find_elsewhere(claim, numbers)):
             return ScoredStatement(sentence, _judge_quote(claim, quote), [quote])
         return ScoredStatement(sentence, finding, quotes)
-
-    def _find_closest(self, claim: Claim) -> list[Quote]:
-        """Return the quote to show for a claim for which the rules found no support."""
-        parsed = ParsedClaim(extract_claim(claim.statement))
-        quotes = [self._sources[n - 1].best_quote(parsed) for n in claim.cited]
-        return sorted(quotes, key=lambda quote: -parsed.share(quote.coverage.term_bits))[:1]
 
     def _find_elsewhere(self, claim: ParsedClaim, numbers: Sequence[int]) -> Quote | None:
         """Return the best quote of the passages that the statement does not name, if its support is clear."""
@@ -252,12 +252,6 @@ def _with_marks(bare: str, marks: Sequence[int]) -> str:
 
 def _is_row(bare: str) -> bool:
     return bare.startswith("|") and bare.endswith("|") and len(bare) > 1
-
-
-def _strip(text: str, citations: Sequence[Citation], statements: Sequence[Statement]) -> CheckedText:
-    lead = len(text) - len(text.lstrip())
-    shifted = tuple(replace(item, start=item.start - lead, end=item.end - lead) for item in statements)
-    return CheckedText(text.strip(), tuple(citations), shifted)
 
 
 class _Numbering:

@@ -108,22 +108,18 @@ def _render(line: str, at: int, group: int) -> Iterator[_Block]:
     if _ROW.fullmatch(line):
         edges += [match.end() for match in _CELL_END.finditer(line, start)]
     for left, right in zip(edges, [*(edge - 1 for edge in edges[1:]), len(line)], strict=True):
-        visible = _visible_places(line, left, right)
+        hidden = {i for match in _EMPHASIS.finditer(line, left, right) for i in range(*match.span())}
+        visible = [i for i in range(left, right) if i not in hidden]
         text = "".join(line[i] for i in visible)
         for piece in _PIECE.finditer(text):  # a removed part leaves a wide gap
             places = visible[piece.start() : piece.end()]
             yield _Block(piece.group(), tuple(at + i for i in places), group)
 
 
-def _visible_places(line: str, left: int, right: int) -> list[int]:
-    """Return the places of `line[left:right]` that are rendered."""
-    hidden = {i for match in _EMPHASIS.finditer(line, left, right) for i in range(*match.span())}
-    return [i for i in range(left, right) if i not in hidden]
-
-
 def _build_directive(blocks: Sequence[_Block], targets: Sequence[_Target]) -> str:
     page = _Page(blocks)
-    first = _choose_first(page, targets)
+    # Start from the first one, unless it is ambiguous, such as `Yes` in a table.
+    first = next((target for target in targets[:3] if page.count(_trim(target.text)) == 1), targets[0])
     targets = targets[targets.index(first) :]
     units = _units(first.text)
     if len(targets) == 1 and _is_short(first.text, units):
@@ -140,14 +136,6 @@ def _build_directive(blocks: Sequence[_Block], targets: Sequence[_Target]) -> st
     with_context = f"{_encode(prefix)}-,{core}" if prefix else core + suffix_part
     # The live page may have more text between two blocks; then the text alone is better than nothing.
     return with_context if touches or with_context == core else f"{with_context}&text={core}"
-
-
-def _choose_first(page: _Page, targets: Sequence[_Target]) -> _Target:
-    """Return the target to start from: the first, unless it is ambiguous, such as `Yes` in a table."""
-    for target in targets[:3]:
-        if page.count(_trim(target.text)) == 1:
-            return target
-    return targets[0]
 
 
 class _Page:

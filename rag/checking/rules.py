@@ -72,7 +72,6 @@ class Terms:
         self.negations = reader.negations
         self.terms = tuple(token for token in self.tokens if token.kind != "function")
         self.values = [term.value for term in self.terms if term.value]
-        self.signs = {term.key for term in self.terms if term.kind == "sign"}
         self.is_table_row = text.lstrip().startswith("|")
 
 
@@ -511,17 +510,12 @@ class Source:
         return TokenIndex([strip_struck(self.passage.text, start, end) for start, end in self.spans])
 
     def best_quote(self, claim: ParsedClaim) -> Quote:
-        """Return the one to three neighbouring sentences that support the statement best, or the whole passage."""
-        if claim.terms and (verbatim := self._verbatim(claim)):
-            return verbatim
+        """Return the whole sentences that equal the statement token by token, else the one to three neighbouring ones
+        that support it best, or the whole passage."""
+        for first, last, whole in self._tokens.places(claim.all_terms) if claim.terms else ():
+            if whole:
+                return Quote(self, self.spans[first][0], self.spans[last][1], Coverage(0, first, last), verbatim=True)
         coverage = self.evidence.best_coverage(claim)
         if not coverage.term_bits:
             return Quote(self, 0, len(self.passage.text), coverage)
         return Quote(self, self.spans[coverage.first][0], self.spans[coverage.last][1], coverage)
-
-    def _verbatim(self, claim: ParsedClaim) -> Quote | None:
-        """Return the whole sentences that equal the statement token by token, or None."""
-        for first, last, whole in self._tokens.places(claim.all_terms):
-            if whole:
-                return Quote(self, self.spans[first][0], self.spans[last][1], Coverage(0, first, last), verbatim=True)
-        return None

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from rag.checking.rules import Term, read_terms
+from rag.checking.rules import read_terms
 from rag.text import fenced_blocks, lazy_regex, split_sentences, weigh
 
 _NAMES: Final = r"passages?|sources?|refs?\.?|references?|citations?|段落|来源|资料|网页|引用|文献|参考|出处"
@@ -182,12 +182,6 @@ def remove_marks(text: str, marks: Sequence[Mark], start: int, stop: int) -> str
     return "".join([*parts, text[place : max(place, stop)]])
 
 
-def marks_between(marks: Sequence[Mark], start: int, stop: int) -> list[Mark]:
-    """Return the marks that begin in `start:stop`."""
-    first = bisect_left(marks, start, key=lambda mark: mark.start)
-    return list(marks[first : bisect_left(marks, stop, key=lambda mark: mark.start)])
-
-
 def _inner(match: re.Match[str]) -> str:
     return match["in"] or match["sup"] or match["bare"] or ""
 
@@ -220,20 +214,20 @@ def _is_text(match: re.Match[str], count: int, content: str) -> bool:
     return bool(word) and " ".join(f"{word.group() if word else ''}{match.group()}".split()) in content
 
 
-def _find_round(text: str, count: int, content: str) -> Iterator[Mark]:
-    """Yield marks in round brackets, which are marks only at the end of a sentence and outside of lists."""
+def _find_round(text: str, count: int, content: str) -> list[Mark]:
+    """Return the marks in round brackets, which are marks only at the end of a sentence and outside of lists."""
     marks = []
     for match in _ROUND.finditer(text):
         before = text[max(0, match.start() - 24) : match.start()]
         numbers = tuple(int(number) for number in _DIGITS.findall(match.group()))
         ends = bool(_ENDS.match(text, match.end()) or _STOP.search(before)) and bool(_last_line(before).strip(" >*-"))
         if not ends and match["plain"]:
-            return
+            return []
         is_content = match["plain"] and " ".join(f"{before[-12:]}{match.group()}".split()) in content
         is_mark = match["named"] or not _COUNTS.search(_last_line(before))
         if ends and is_mark and not is_content and all(0 < number <= count for number in numbers):
             marks.append(Mark(match.start(), match.end(), numbers))
-    yield from marks
+    return marks
 
 
 def _last_line(before: str) -> str:
@@ -320,15 +314,6 @@ def _key(url: str) -> str:
     return url.rstrip("/")
 
 
-@dataclass(frozen=True, slots=True)
-class _Pages:
-    """The text of the pages, their code only, and their number, which limits marks."""
-
-    text: str
-    code: str
-    count: int
-
-
 def code_spans(text: str) -> list[tuple[int, int]]:
     """Return the spans of fenced blocks and inline code, with their fences and backticks, in order."""
     spans: list[tuple[int, int]] = []
@@ -372,22 +357,24 @@ def wrap_code(text: str, pages: Sequence[str]) -> str:
     """
     if not _INDEXED.search(text):
         return text
-    source = _Pages("\n".join(pages), "\n".join(page[a:b] for page in pages for a, b in code_spans(page)), len(pages))
+    code = "\n".join(page[a:b] for page in pages for a, b in code_spans(page))
     return replace_outside_code(
-        _INDEXED, lambda match: f"`{match.group()}`" if _is_code(match, source) else match.group(), text
+        _INDEXED, lambda match: f"`{match.group()}`" if _is_code(match, pages, code) else match.group(), text
     )
 
 
-def _is_code(match: re.Match[str], source: _Pages) -> bool:
+def _is_code(match: re.Match[str], pages: Sequence[str], code: str) -> bool:
+    """True if an index is code; `code` is that of the pages, whose number limits marks."""
     index, rest, whole = match["index"], match["rest"], match.group()
     if rest.startswith("("):
         return not _ADDRESS.match(rest) and not index.isdecimal()
     if not index.isdecimal():
         return False
-    if whole in source.code or int(index) == 0 or "[0]" in rest or rest.startswith(".") or re.search(r"\[\D", rest):
+    if whole in code or int(index) == 0 or "[0]" in rest or rest.startswith(".") or re.search(r"\[\D", rest):
         return True
     if "_" in match["word"] or _DOTTED.search(match["word"]):
-        return whole in source.text or int(index) > source.count or not _CODE_ENDS.match(match.string, match.end())
+        is_in_pages = any(whole in page for page in pages)
+        return is_in_pages or int(index) > len(pages) or not _CODE_ENDS.match(match.string, match.end())
     before = match.string[max(0, match.start() - 8) : match.start()]
     return bool(_ASSIGNED.match(match.string, match.end()) or _ASSIGNS.search(before))
 
@@ -486,7 +473,8 @@ def find_statements(text: str, marks: Sequence[Mark] | None = None) -> list[Sent
     sentences = []
     for i, (start, end) in enumerate(spans):
         limit = spans[i + 1][0] if i + 1 < len(spans) else len(text)
-        own = marks_between(marks, start if i else 0, limit)
+        first, last = (bisect_left(marks, at, key=lambda mark: mark.start) for at in (start if i else 0, limit))
+        own = marks[first:last]
         start = min([start, *(mark.start for mark in own)])
         stop = max([end, *(mark.stop for mark in own)])
         bare = remove_marks(text, own, start, stop).strip()
@@ -568,7 +556,8 @@ def _kind(bare: str, marked: bool, alone: bool) -> Kind:
     terms = read_terms(bare).terms
     word_alone = len(terms) == 1 and terms[0].kind == "word" and not _FULL_STOP.search(bare)
     leads = ends_in_colon(bare) and not any(term.kind == "number" for term in terms)
-    if not terms or word_alone or (ends_in_colon(bare) and _weight(terms) <= _MAX_TRANSITION_WORDS):
+    weight = sum(0.5 if term.kind == "han" else 1.0 for term in terms)
+    if not terms or word_alone or (ends_in_colon(bare) and weight <= _MAX_TRANSITION_WORDS):
         return "nothing"
     if not marked and declines(bare):
         return "remark"
@@ -579,10 +568,6 @@ def _kind(bare: str, marked: bool, alone: bool) -> Kind:
 def ends_in_colon(bare: str) -> bool:
     """True if the sentence ends in a colon, so that the next one completes it."""
     return bool(_COLON.search(bare))
-
-
-def _weight(terms: Sequence[Term]) -> float:
-    return sum(0.5 if term.kind == "han" else 1.0 for term in terms)
 
 
 def is_about_sources(sentence: str) -> bool:

@@ -98,7 +98,10 @@ def build_check(texts: PromptTexts, claims: Sequence[Claim], passages: Sequence[
     if len(passages) <= _ANSWER_PASSAGES:  # the same block as the answer's, which its server may have cached
         cited = list(range(1, len(passages) + 1))
     block, marker = passage_block([passages[n - 1] for n in cited], numbers=cited)
-    lines = [_claim_line(number, claim, len(passages)) for number, claim in enumerate(claims, 1)]
+    lines = []
+    for number, claim in enumerate(claims, 1):
+        cites = "".join(f"[{n}]" for n in claim.cited) if len(claim.cited) < len(passages) else ""
+        lines.append(f"{number}. {' '.join(claim.statement.split()).replace('<', '‹')} {cites}".rstrip())
     statements = "".join(claim.statement for claim in claims)
     question_label, statements_label = ("问题", "陈述") if is_chinese(statements) else ("Question", "Statements")
     head = f"{question_label}: {question}\n\n" if question else ""
@@ -107,11 +110,6 @@ def build_check(texts: PromptTexts, claims: Sequence[Claim], passages: Sequence[
     return build_on_passages(
         [texts.for_job("check", statements)], base, block, request, marker=marker, count=len(claims)
     )
-
-
-def _claim_line(number: int, claim: Claim, count: int) -> str:
-    cites = "".join(f"[{n}]" for n in claim.cited) if len(claim.cited) < count else ""
-    return f"{number}. {' '.join(claim.statement.split()).replace('<', '‹')} {cites}".rstrip()
 
 
 def read_judgements(filled: Judgements | None, count: int) -> list[Judgement | None]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import zip_longest
 from typing import Annotated, Any, Final, Literal, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
@@ -39,7 +40,7 @@ from rag.graphs.common import (
     summary_messages,
     unless_ended,
 )
-from rag.reasoning import RESET, Reasoner
+from rag.reasoning import RESET
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan, choose_plan, fitting_share
 from rag.reasoning.questions import (
@@ -176,10 +177,6 @@ def earlier_messages(state: LoopState, memory: Memory) -> list[AnyMessage]:
     return [*summary_messages(state), *shortened]
 
 
-def needs_summary(state: LoopState, memory: Memory) -> bool:
-    return bool(memory.count_summarised(exchanges_of(state["messages"][:-1])))
-
-
 _WriteResult = tuple[str, ModelError | None, Notice | None]
 _TOO_LONG: Final = "answer_too_long"
 """The code of a reply that hit the model's length limit; its text is usable."""
@@ -188,7 +185,7 @@ _TOO_LONG: Final = "answer_too_long"
 async def generate(state: LoopState, runtime: Runtime[Run]) -> Result:
     """Write the answer from the passages, or from the best of all searches if none passed grading."""
     is_unsure = runtime.context.mode.name == "deep" and not state["relevant"]
-    refs = _select_best(state["found"]) if is_unsure else state["passages"]
+    refs = sorted(state["found"], key=lambda ref: -ref["score"])[:MAX_PASSAGES] if is_unsure else state["passages"]
     run, question = runtime.context, question_of(state)
     passages = _skip_quoted(await read_passages(refs, run.cache.passages_of), state, run)
     update: LoopState = {"passages": [reference(passage) for passage in passages]}
@@ -267,10 +264,6 @@ def _is_ungraded(state: LoopState) -> bool:
     return gradings[-1:] == [UNGRADED]
 
 
-def _select_best(refs: Sequence[PassageRef]) -> list[PassageRef]:
-    return sorted(refs, key=lambda ref: -ref["score"])[:MAX_PASSAGES]
-
-
 async def _verify(text: str, passages: Sequence[Passage], question: str, run: Run, *, ask: bool = True) -> CheckedText:
     """Check the statements of `text`: by rules without `ask`, or if no verifier works.
 
@@ -299,7 +292,11 @@ async def _write(
     try:
         if broken := notice_of(state["broken"]):
             raise ModelError(broken.code, **broken.params)
-        await collect(_stream_answer(question, context_passages, plan, run.reasoner), runtime, pieces)
+        if isinstance(run.reasoner, ChatReasoner):
+            source = run.reasoner.compose(question, context_passages, plan)
+        else:
+            source = run.reasoner.answer(question, context_passages)
+        await collect(source, runtime, pieces)
     except ModelError as error:
         fallback = await _quote_instead(state, passages, runtime, pieces, error)
         return fallback or (plan.way, error, None)
@@ -337,16 +334,12 @@ async def _quote(state: LoopState, passages: Sequence[Passage], runtime: Runtime
 def _doubt_notice(checked: CheckedText, passages: Sequence[Passage], likely: float) -> Notice | None:
     """Return a notice if quotes are better than the model's text: it is unsupported, only names pages or headings, or
     says that nothing was found although the search is sure of an answer."""
-    if checked.citations and not _has_only_names(checked.text, passages):
+    names = " ".join(name for one in passages for name in (one.title, *one.section))
+    if checked.citations and not set(terms(strip_citations(checked.text))) <= set(terms(names)):
         return None
     if not checked.text.strip() or declines(checked.text):
         return Notice("quoted_not_found") if likely >= SURE_THRESHOLD else None
     return Notice("quoted_unsupported") if likely >= CAVEAT_THRESHOLD else None
-
-
-def _has_only_names(text: str, passages: Sequence[Passage]) -> bool:
-    names = " ".join(name for one in passages for name in (one.title, *one.section))
-    return set(terms(strip_citations(text))) <= set(terms(names))
 
 
 async def _distill(question: str, passages: Sequence[Passage], plan: Plan, run: Run) -> Sequence[Passage]:
@@ -358,12 +351,6 @@ async def _distill(question: str, passages: Sequence[Passage], plan: Plan, run: 
         return passages
     share = min(fits, 0.5 if choice else 1.0)
     return await asyncio.to_thread(run.quoter.distil, question, passages, share)
-
-
-def _stream_answer(question: str, passages: Sequence[Passage], plan: Plan, reasoner: Reasoner) -> AsyncIterator[str]:
-    if isinstance(reasoner, ChatReasoner):
-        return reasoner.compose(question, passages, plan)
-    return reasoner.answer(question, passages)
 
 
 def end_state(
@@ -419,10 +406,6 @@ _DESCRIPTION = (
 )
 _QUERY = lazy_regex(r'"query"\s*:\s*("(?:[^"\\]|\\.)*")')
 _LOOKS_LIKE_A_CALL = lazy_regex(rf'<tool_call>|"name"\s*:\s*"{RETRIEVE}"|\b{RETRIEVE}\s*\(')
-
-
-_Builder = StateGraph[LoopState, Run, LoopState, LoopState]
-_Graph = CompiledStateGraph[LoopState, Run, LoopState, LoopState]
 
 
 async def enter(state: LoopState, runtime: Runtime[Run]) -> Result:
@@ -495,8 +478,10 @@ async def _choose(state: LoopState, run: Run) -> tuple[_AgentDecision, str]:
         with run.budget.reserve_final_calls():
             choice = read_decision(await run.reasoner.decide(question, history, tools))
             if choice.problem and run.budget.remaining:
-                complaint = [HumanMessage(question), AIMessage(_complaint(choice.problem))]
-                choice = read_decision(await run.reasoner.decide(question, [*history, *complaint], tools))
+                complaint = f"(My call could not be used: {choice.problem}."
+                complaint += " I call retrieve again, with one string named query.)"
+                history += [HumanMessage(question), AIMessage(complaint)]
+                choice = read_decision(await run.reasoner.decide(question, history, tools))
     except ModelError as error:
         if error.code not in BUDGET_CODES:
             raise
@@ -510,10 +495,6 @@ async def _choose(state: LoopState, run: Run) -> tuple[_AgentDecision, str]:
     return fallback, "search_not_small_talk"
 
 
-def _complaint(problem: str) -> str:
-    return f"(My call could not be used: {problem}. I call retrieve again, with one string named query.)"
-
-
 async def retrieve(state: LoopState, runtime: Runtime[Run]) -> Result:
     """Run the calls of the last message; the state stores each passage's ranks, not its text."""
     calls = [call for m in state["messages"][-1:] if isinstance(m, AIMessage) for call in m.tool_calls]
@@ -524,7 +505,11 @@ async def retrieve(state: LoopState, runtime: Runtime[Run]) -> Result:
     except RagError as error:
         return failure_state(error.notice), step_note("failed", reason=error.code, queries=queries)
     replies: list[ToolMessage] = output["messages"]
-    passages = _interleave([reply.artifact or [] for reply in replies])[:MAX_PASSAGES]
+    unique: dict[str, Passage] = {}
+    for rank in zip_longest(*(reply.artifact or [] for reply in replies)):  # all first results, then all second ones
+        for passage in filter(None, rank):
+            unique.setdefault(passage.id, passage)
+    passages = list(unique.values())[:MAX_PASSAGES]
     existing = {ref["id"] for ref in state["found"]}
     refs = [reference(passage) for passage in passages]
     new = [ref for ref in refs if ref["id"] not in existing]
@@ -536,16 +521,6 @@ async def retrieve(state: LoopState, runtime: Runtime[Run]) -> Result:
     }
     decision = "found_in_ledger" if passages and all(LEDGER_LEG in passage.ranks for passage in passages) else "found"
     return update, step_note(decision, queries=queries, passages=len(refs), new=len(new))
-
-
-def _interleave(lists: Sequence[Sequence[Passage]]) -> list[Passage]:
-    """Merge rankings by rank: all first results, then all second ones; a passage gets its best rank."""
-    depth = max(map(len, lists), default=0)
-    ranked = [results[rank] for rank in range(depth) for results in lists if rank < len(results)]
-    unique: dict[str, Passage] = {}
-    for passage in ranked:
-        unique.setdefault(passage.id, passage)
-    return list(unique.values())
 
 
 async def grade(state: LoopState, runtime: Runtime[Run]) -> Result:
@@ -669,39 +644,6 @@ def _clean(query: str) -> str:
     return join_surrogates(query).strip()[:MAX_QUERY_CHARACTERS]
 
 
-def build_fast(checkpointer: Any = None) -> _Graph:
-    """Build enter → agent → retrieve → generate: one model call, or two for a follow-up; no grading, one search."""
-    builder = _start_builder()
-    builder.add_conditional_edges("retrieve", unless_ended("generate"), ["generate", END])
-    return _compile(builder, checkpointer)
-
-
-def build_deep(checkpointer: Any = None) -> _Graph:
-    """Build the fast graph with grading after the search, and up to three more searches with rewritten queries."""
-    builder = _start_builder()
-    add_steps(builder, grade, rewrite, stores=True)
-    builder.add_conditional_edges("retrieve", after_deep_search, ["grade", "generate", END])
-    builder.add_conditional_edges("grade", after_grade, ["generate", "rewrite", END])
-    builder.add_conditional_edges("rewrite", after_rewrite, ["agent", "generate", END])
-    return _compile(builder, checkpointer)
-
-
-def _start_builder() -> _Builder:
-    builder = StateGraph(LoopState, context_schema=Run)
-    add_steps(builder, enter, condense, agent, retrieve, generate, stores=True)
-    builder.add_edge(START, "enter")
-    builder.add_conditional_edges("enter", after_enter, ["condense", "agent", END])
-    builder.add_edge("condense", "agent")
-    builder.add_conditional_edges("agent", after_agent, ["retrieve", END])
-    builder.add_edge("generate", END)
-    return builder
-
-
-def _compile(builder: _Builder, checkpointer: Any) -> _Graph:
-    graph = builder.compile(checkpointer=checkpointer)
-    return graph.with_config(recursion_limit=_RECURSION_LIMIT)
-
-
 def after_enter(state: LoopState, runtime: Runtime[Run]) -> Literal["condense", "agent", "__end__"]:
     """Skip `condense` for a first question or, in a short conversation, for a complete one or one about it."""
     if state["outcome"]:
@@ -709,7 +651,8 @@ def after_enter(state: LoopState, runtime: Runtime[Run]) -> Literal["condense", 
     if len(state["messages"]) < 2:
         return "agent"
     follows = not (state["standalone"] or is_about_conversation(state["question"]))
-    return "condense" if follows or needs_summary(state, runtime.context.options.memory_scope) else "agent"
+    surplus = runtime.context.options.memory_scope.count_summarised(exchanges_of(state["messages"][:-1]))
+    return "condense" if follows or surplus else "agent"
 
 
 def after_agent(state: LoopState) -> Literal["retrieve", "__end__"]:
@@ -739,9 +682,27 @@ def after_rewrite(state: LoopState) -> Literal["agent", "generate", "__end__"]:
 
 
 @cache
-def graph_of(mode: str, saver: Any) -> _Graph:
-    """Return the graph of `mode`, built on first use and shared by all runs; `saver` stores its conversations."""
-    return (build_deep if mode == "deep" else build_fast)(saver)
+def graph_of(mode: str, saver: Any) -> CompiledStateGraph[LoopState, Run, LoopState, LoopState]:
+    """Build the graph of a mode, on first use; all runs share it, and `saver` stores its conversations.
+
+    Fast: enter → agent → retrieve → generate, with one model call, or two for a follow-up, and one search. Deep also
+    grades the passages, and makes up to three more searches with rewritten queries.
+    """
+    builder = StateGraph(LoopState, context_schema=Run)
+    add_steps(builder, enter, condense, agent, retrieve, generate, stores=True)
+    builder.add_edge(START, "enter")
+    builder.add_conditional_edges("enter", after_enter, ["condense", "agent", END])
+    builder.add_edge("condense", "agent")
+    builder.add_conditional_edges("agent", after_agent, ["retrieve", END])
+    builder.add_edge("generate", END)
+    if mode == "deep":
+        add_steps(builder, grade, rewrite, stores=True)
+        builder.add_conditional_edges("retrieve", after_deep_search, ["grade", "generate", END])
+        builder.add_conditional_edges("grade", after_grade, ["generate", "rewrite", END])
+        builder.add_conditional_edges("rewrite", after_rewrite, ["agent", "generate", END])
+    else:
+        builder.add_conditional_edges("retrieve", unless_ended("generate"), ["generate", END])
+    return builder.compile(checkpointer=saver).with_config(recursion_limit=_RECURSION_LIMIT)
 
 
 async def prepare(run: Run) -> PreparedGraph:

@@ -255,8 +255,14 @@ async def start_turn(
 
     A follow-up is completed from it, leaving `spare` calls unused. An `aside` doesn't ask about pages.
     """
-    question = update["question"]
-    standalone, memory_update = await _resolve_followup(question, state, runtime.context, spare)
+    run, question, earlier = runtime.context, update["question"], state.get("messages", [])
+    standalone = " ".join(run.options.standalone.split())  # the user's correction
+    memory_update: dict[str, Any] = {"messages": []}
+    if earlier and not (standalone and run.chat):
+        summary, changes = await shorten_conversation(earlier, state.get("summary", ""), run, spare)
+        memory_update = {"summary": summary, "messages": changes}
+        history = exchanges_of(earlier[len(changes) :])
+        standalone = standalone or await make_standalone(question, history, summary, run, spare)
     if standalone and standalone != question:
         runtime.stream_writer({"standalone": standalone})
         update["standalone"] = standalone
@@ -269,19 +275,6 @@ def check_question(update: Mapping[str, Any]) -> Result | None:
     if problem := question_problem(update["question"]):
         return {**update, **end_update("failed", problem)}, step_note("refused", reason=problem.code)
     return None
-
-
-async def _resolve_followup(
-    question: str, state: Mapping[str, Any], run: Run, spare: int
-) -> tuple[str, dict[str, Any]]:
-    """Return the user's correction or the model's completion, and the update of the conversation."""
-    correction, messages = " ".join(run.options.standalone.split()), state.get("messages", [])
-    if not messages or (correction and run.chat):
-        return correction, {"messages": []}
-    summary, changes = await shorten_conversation(messages, state.get("summary", ""), run, spare)
-    history = exchanges_of(messages[len(changes) :])
-    standalone = correction or await make_standalone(question, history, summary, run, spare)
-    return standalone, {"summary": summary, "messages": changes}
 
 
 async def shorten_conversation(
@@ -323,15 +316,6 @@ def summary_messages(state: Mapping[str, Any]) -> list[AnyMessage]:
     return [HumanMessage(SUMMARY_OF), AIMessage(summary)] if summary else []
 
 
-def initial_messages(run: Run, state: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the conversation as input if the graph has none, or summarised one that must be verbatim; else {}."""
-    if not state or not state.get("messages"):
-        return {"messages": messages_of(run.history)}
-    if not (state.get("summary") and run.question.options.memory_scope.verbatim):
-        return {}
-    return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages_of(run.history)], "summary": ""}
-
-
 async def prepare_graph(
     run: Run,
     graph_of: Callable[..., Any],
@@ -348,8 +332,13 @@ async def prepare_graph(
     if run.is_resumed and state and state.get("question") == run.question.text:
         run.restore_usage(UsageSnapshot(**state["spent"]) if state.get("spent") else UsageSnapshot())
         return PreparedGraph(graph, None)
-    extra = await extra_input(graph) if extra_input else {}
-    return PreparedGraph(graph, {"question": run.question.text, **extra, **initial_messages(run, state)})
+    graph_input = {"question": run.question.text, **(await extra_input(graph) if extra_input else {})}
+    if not state or not state.get("messages"):
+        graph_input["messages"] = messages_of(run.history)
+    elif state.get("summary") and run.question.options.memory_scope.verbatim:  # restore what was summarised
+        restored = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages_of(run.history)]
+        graph_input |= {"messages": restored, "summary": ""}
+    return PreparedGraph(graph, graph_input)
 
 
 async def check_text_so_far(run: Run) -> dict[str, Any]:

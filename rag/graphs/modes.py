@@ -81,8 +81,10 @@ class LoopMode(GraphMode):
         passages = await self._passages(run, STOP_GRACE if interruption else None)
         if interruption is None:
             return await asyncio.to_thread(answer_of_state, run, passages)
-        if interruption.code == "budget_seconds" and not run.text and (quotes := await _quote_best(run, passages)):
-            run.text, interruption = quotes, Notice("quoted_budget_seconds", interruption.params)
+        if interruption.code == "budget_seconds" and not run.text and run.quoter is not None and passages:
+            question = run.state.get("standalone") or run.question.text
+            if quotes := "".join([piece async for piece in run.quoter.answer(question, passages)]):
+                run.text, interruption = quotes, Notice("quoted_budget_seconds", interruption.params)
         return await asyncio.to_thread(_partial_answer, run, passages, interruption)
 
     async def _passages(self, run: Run, seconds: float | None) -> list[Passage]:
@@ -93,14 +95,6 @@ class LoopMode(GraphMode):
         reading = asyncio.create_task(self.graph_module.read_passages(refs, run.cache.passages_of))
         await asyncio.wait({reading}, timeout=seconds)
         return reading.result() if reading.done() and reading.exception() is None else []
-
-
-async def _quote_best(run: Run, passages: Sequence[Passage]) -> str:
-    """Return the best sentences of the passages, for a run that ran out of time before writing."""
-    if run.quoter is None or not passages:
-        return ""
-    question = run.state.get("standalone") or run.question.text
-    return "".join([piece async for piece in run.quoter.answer(question, passages)])
 
 
 def _partial_answer(run: Run, passages: list[Passage], notice: Notice) -> Answer:
@@ -197,17 +191,13 @@ def removal_notice(state: Mapping[str, Any]) -> Notice:
     return Notice("remove_near" if state.get("near") else "remove_none")
 
 
-def _report_removal(state: Mapping[str, Any], language: str) -> str:
-    return say(removal_notice(state), language)
-
-
 _ALL_MODES: Final[tuple[Mode, ...]] = (
     LoopMode("fast", "rag.graphs.answer", 3),
     LoopMode("deep", "rag.graphs.answer", 12),
     TrailMode("research", "rag.graphs.research.graph", 16, calls_cap=24, max_tokens=60_000),
     TrailMode("judge", "rag.graphs.judge.graph", 24, calls_cap=48, max_tokens=60_000),
     ToolMode("tool", "rag.graphs.tools", 6, max_tokens=40_000),
-    ReportMode("remove", _report_removal),
+    ReportMode("remove", lambda state, language: say(removal_notice(state), language)),
     ReportMode("save", _report_saving),
     GraphMode("summary", "rag.graphs.summary.graph", 16, max_tokens=250_000),
 )

@@ -48,7 +48,7 @@ from rag.runs.run import NoticeRecord, PreparedGraph, Run, notice_of, passage_of
 from rag.text import is_chinese
 from rag.tools import OWN_WORDS, TOOLS
 from rag.tools.calculator import expression_of
-from rag.tools.tool import Tool, ToolResources, ToolResult
+from rag.tools.tool import ToolResources, ToolResult
 from rag.tracing import span
 from rag.types import Notice, Passage
 
@@ -73,7 +73,7 @@ class UseRecord(TypedDict):
 
 
 class ToolState(ConversationState, total=False):
-    """The conversation, and the fields of the current question, which `_blank_state` resets.
+    """The conversation, and the fields of the current question, which `enter` resets.
 
     `drafted` is the model's text on the results; `problem` why there is none.
     """
@@ -82,11 +82,6 @@ class ToolState(ConversationState, total=False):
     passages: list[dict[str, Any]]
     drafted: str
     problem: NoticeRecord | None
-
-
-def _blank_state(question: str) -> dict[str, Any]:
-    """Return the initial fields of a new question."""
-    return {**blank_fields(question), "uses": [], "passages": [], "drafted": "", "problem": None}
 
 
 class ToolCalls:
@@ -112,23 +107,28 @@ class ToolCalls:
         """
         prompt = requests.tools(model.texts, self.question, f"{self._resources.now:%A %Y-%m-%d %H:%M}")
         messages: list[AnyMessage] = [*history, HumanMessage(self.question)]
+        unavailable = {"web_search"} if self._resources.web is None else set()
+        unavailable |= set() if self._resources.code else {"python"}
+        available = [tool for name, tool in TOOLS.items() if name not in unavailable]
         while True:
             with self._budget.reserve_final_calls():
-                tools = self._available_tools() if self._budget.remaining and len(self.uses) < _MAX_CALLS else []
+                tools = available if self._budget.remaining and len(self.uses) < _MAX_CALLS else []
             reply = await model.choose(prompt, messages, [tool.schema for tool in tools])
-            calls = [*reply.tool_calls, *reply.invalid_tool_calls] if tools else []
+            calls: list[Any] = [*reply.tool_calls, *reply.invalid_tool_calls] if tools else []
             if not calls:
                 return str(reply.text) if self.uses else ""
-            messages.append(AIMessage(reply.text, tool_calls=[_normalise_call(call) for call in calls]))
+            readable = [  # a message's arguments must be an object
+                {
+                    "name": call["name"] or "",
+                    "args": args if isinstance(args := call.get("args"), dict) else {},
+                    "id": call["id"],
+                }
+                for call in calls
+            ]
+            messages.append(AIMessage(reply.text, tool_calls=readable))
             for call in calls:
                 result_text = await self._reply_to(str(call["name"]), _argument(call.get("args")))
                 messages.append(ToolMessage(result_text, tool_call_id=str(call["id"])))
-
-    def _available_tools(self) -> list[Tool]:
-        """Return the tools, without the web search and code execution where these are not allowed."""
-        unavailable = {"web_search"} if self._resources.web is None else set()
-        unavailable |= set() if self._resources.code else {"python"}
-        return [tool for name, tool in TOOLS.items() if name not in unavailable]
 
     async def _reply_to(self, name: str, argument: str) -> str:
         """Call a tool for the model, and return the reply. Passages are numbered across all calls."""
@@ -136,14 +136,15 @@ class ToolCalls:
             return "No more calls can be made."
         before = len(self.passages)
         use = await self.call(name, argument)
-        if len(self.passages) == before:
-            text = use["result"][:_MAX_RESULT] or self._failure_text(use)
-            return text if use["name"] in OWN_WORDS else wrap_quote(text)
-        return _fitting_block(self.passages[before:], before + 1)
-
-    def _failure_text(self, use: UseRecord) -> str:
-        notice = use["failed"] or record(Notice("search_none"))
-        return self._resources.say(notice["code"], **notice["params"])
+        if found := self.passages[before:]:
+            for count in range(len(found), 0, -1):  # the first ones that fit in whole tags, at least one
+                block, _ = passage_block(found[:count], numbers=range(before + 1, before + 1 + count))
+                if len(block) <= _MAX_BLOCK:
+                    break
+            return block
+        failure = use["failed"] or record(Notice("search_none"))
+        text = use["result"][:_MAX_RESULT] or self._resources.say(failure["code"], **failure["params"])
+        return text if use["name"] in OWN_WORDS else wrap_quote(text)
 
     async def call(self, name: str, argument: str) -> UseRecord:
         """Call a tool and record its result; an unknown or failing tool is recorded with its error."""
@@ -170,25 +171,6 @@ class ToolCalls:
         except TimeoutError as error:
             raise RagError("tool_timeout", name=name, seconds=f"{tool.seconds:g}") from error
 
-    def passage_records(self) -> list[dict[str, Any]]:
-        return [asdict(passage) for passage in self.passages]
-
-
-def _fitting_block(passages: Sequence[Passage], number: int) -> str:
-    """Return the leading passages that fit into `_MAX_BLOCK`, at least one, numbered from `number`, in whole tags."""
-    block = ""
-    for count in range(len(passages), 0, -1):
-        block, _ = passage_block(passages[:count], numbers=range(number, number + count))
-        if len(block) <= _MAX_BLOCK:
-            break
-    return block
-
-
-def _normalise_call(call: Any) -> Any:
-    """Return a tool call whose arguments are an object, as messages require."""
-    args = call.get("args")
-    return {"name": call["name"] or "", "args": args if isinstance(args, dict) else {}, "id": call["id"]}
-
 
 def _argument(args: Any) -> str:
     """Return the first text or number among a call's arguments, whatever its name; "" if there is none."""
@@ -203,7 +185,9 @@ def _argument(args: Any) -> str:
 
 async def enter(state: ToolState, runtime: Running) -> Result:
     """Start a question; only the conversation survives from the earlier state."""
-    update, route = _blank_state(state["question"].strip()), runtime.context.options.route
+    update: dict[str, Any] = {**blank_fields(state["question"].strip()), "uses": [], "passages": []}
+    update |= {"drafted": "", "problem": None}
+    route = runtime.context.options.route
     if route != "unknown" and (end := check_question(update)):
         return end
     is_standalone = route in (*_TALK_ROUTES, "statistics") or expression_of(update["question"])
@@ -254,7 +238,7 @@ async def call(state: ToolState, runtime: Running) -> Result:
             problem = record(error.notice)
     if not calls.uses:
         await calls.call_by_rules()
-    update = {"uses": calls.uses, "passages": calls.passage_records()}
+    update = {"uses": calls.uses, "passages": [asdict(passage) for passage in calls.passages]}
     runtime.stream_writer(update)
     names = [use["name"] for use in calls.uses]
     return {**update, "drafted": drafted, "problem": problem}, step_note("called", tools=names)

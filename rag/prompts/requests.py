@@ -137,7 +137,8 @@ def _build_answer(
 ) -> Prompt:
     """Build a request for an answer that repeats the task after the question: small models follow what comes last."""
     block, marker = _block(numbered)
-    rules = [*(texts.for_job(job, question) for job in jobs), *_dates(texts, question, numbered, deep)]
+    has_several_sources = deep and len({passage.url_hash for _, passage in numbered}) > 1
+    rules = [texts.for_job(job, question) for job in (*jobs, *(["dates"] if has_several_sources else []))]
     task = _TASKS[is_chinese(question), deep]
     values = {"marker": marker, "count": len(numbered), "missing": NOT_IN_PAGES}
     return build_on_passages(rules, texts.for_job("passages", question), block, f"{message}\n\n{task}", **values)
@@ -309,12 +310,6 @@ def _format_exchanges(exchanges: Sequence[Exchange], chinese: bool, limit: int) 
 
 def _block(numbered: Sequence[Numbered]) -> tuple[str, str]:
     return passage_block([passage for _, passage in numbered], numbers=[number for number, _ in numbered])
-
-
-def _dates(texts: PromptTexts, question: str, numbered: Sequence[Numbered], deep: bool) -> list[PromptText]:
-    """Return the instructions on dates if a deep answer has several sources."""
-    has_several = deep and len({passage.url_hash for _, passage in numbered}) > 1
-    return [texts.for_job("dates", question)] if has_several else []
 
 
 def passage_block(

@@ -460,7 +460,10 @@ class _Finder:
             item.number, item.end = -abs(item.number), below.end()
         if every := _EVERY.search(self._text[low : item.start]):
             others = find_measures(every["unit"]) or find_measures(f"个{every['unit']}")
-            item.measures = tuple(_divide_price(measure, others[0]) if others else measure for measure in item.measures)
+            item.measures = tuple(  # 每月25元 is 25元/月
+                one.per(others[0]) if others and isinstance(one.kind, str) and "/" not in one.kind else one
+                for one in item.measures
+            )
         for mark in (_EITHER_SIGN, _ORDINAL_BEFORE):
             if match := mark.search(self._text[low : item.start]):
                 item.start -= len(match[0])
@@ -542,11 +545,6 @@ def _find_factor(scale: re.Match[str], is_money: bool) -> int:
     if sign in "mbB" and not is_money:
         return 0
     return {"k": 10**3, "m": 10**6, "b": 10**9}[sign.lower()]
-
-
-def _divide_price(price: Measure, other: Measure) -> Measure:
-    """Return the price of one unit: 每月25元 is 25元/月."""
-    return price.per(other) if isinstance(price.kind, str) and "/" not in price.kind else price
 
 
 def _is_year(item: _Number) -> bool:

@@ -333,18 +333,15 @@ class Measure:
     zero: Decimal = Decimal(0)
 
     def per(self, other: Measure) -> Measure:
-        return Measure(_divide_kinds(self.kind, other.kind), self.size / other.size)
+        kind: Dimension | str = f"{self.kind}/{other.kind}"
+        if not isinstance(self.kind, str) and not isinstance(other.kind, str):
+            kind = tuple(a - b for a, b in zip(self.kind, other.kind, strict=True))
+        return Measure(kind, self.size / other.size)
 
     def power(self, exponent: int) -> Measure:
         kind = self.kind
         raised = f"{kind}^{exponent}" if isinstance(kind, str) else tuple(part * exponent for part in kind)
         return Measure(raised, self.size**exponent)
-
-
-def _divide_kinds(first: Dimension | str, second: Dimension | str) -> Dimension | str:
-    if isinstance(first, str) or isinstance(second, str):
-        return f"{first}/{second}"
-    return tuple(a - b for a, b in zip(first, second, strict=True))
 
 
 _LOCALES: Final = ("en", "en_GB", "zh", "zh_Hant")
@@ -703,13 +700,9 @@ def _build_date(month: int, day: int, match: re.Match[str]) -> Value | None:
 
 def find_time(text: str, at: int, before: str) -> Value | None:
     """Return the time of day that begins at `at`, or None; the text `before` it may name the half of the day."""
-    for pattern in _TIMES:
-        if match := pattern.match(text, at):
-            return _build_time(match, before)
-    return None
-
-
-def _build_time(match: re.Match[str], before: str) -> Value | None:
+    match = next(filter(None, (pattern.match(text, at) for pattern in _TIMES)), None)
+    if match is None:
+        return None
     groups = match.groupdict()
     hour = _HOURS.index(groups["h"].lower()) + 1 if groups["h"].lower() in _HOURS else _to_int(groups["h"])
     minute = _to_int(groups.get("m") or groups.get("digits")) + _QUARTERS.get(groups.get("quarters") or "", 0)

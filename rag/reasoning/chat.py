@@ -48,7 +48,7 @@ from rag.types import CheckedBy, Exchange, Passage
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
-    from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+    from langchain_core.messages import AIMessage, BaseMessage
     from langchain_core.tools import BaseTool
 
     from rag.checking.verifier import Claim, Judgement
@@ -148,11 +148,22 @@ def reply_text(text: str) -> str:
 
 
 def reply_lines(text: str) -> list[str]:
-    """Return the lines of a reply, without list marks, enclosing marks, fences and lines without a word."""
-    lines = [
-        line for line in reply_text(text).splitlines() if any(map(str.isalnum, line)) and not _FENCE.fullmatch(line)
-    ]
-    return [inner for line in _strip_numbers(lines) if (inner := _unwrap(line))]
+    """Return the lines of a reply, without list marks, enclosing marks, fences and lines without a word.
+
+    Only numbers that enumerate the lines are list marks; others, such as a date's, are part of the text.
+    """
+    lines, expected = [], 1
+    for line in reply_text(text).splitlines():
+        if _FENCE.fullmatch(line) or not any(map(str.isalnum, line)):
+            continue
+        if bullet := _BULLET.match(line):
+            line = line[bullet.end() :]
+        number = _NUMBERED.match(line)
+        if number and int(number[1]) == expected:
+            line, expected = line[number.end() :], expected + 1
+        if inner := _unwrap(line):
+            lines.append(inner)
+    return lines
 
 
 def drop_intro(lines: Sequence[str]) -> list[str]:
@@ -176,19 +187,6 @@ def prose(text: str) -> str:
 def _strip_label(line: str) -> str:
     match = _LABEL.match(line)
     return line[match.end() :] if match else line
-
-
-def _strip_numbers(lines: Sequence[str]) -> list[str]:
-    """Remove bullets and numbers that enumerate the lines; other numbers, such as a date's, are part of the text."""
-    result, expected = [], 1
-    for line in lines:
-        if bullet := _BULLET.match(line):
-            line = line[bullet.end() :]
-        match = _NUMBERED.match(line)
-        if match and int(match[1]) == expected:
-            line, expected = line[match.end() :], expected + 1
-        result.append(line)
-    return result
 
 
 def _unwrap(line: str) -> str:
@@ -391,14 +389,14 @@ class _ReplyStream:
         self._model = model
         self._messages = messages
         self._marker = marker
-        self._reason = ""
         self.beginning = ""
         self.unfinished = ""
 
     async def pieces(self) -> AsyncIterator[str]:
-        length, tail = 0, ""
+        length, tail, reason = 0, "", ""
         async for chunk in self._model.astream(list(self._messages)):
-            self._reason = _finish_reason(chunk) or self._reason
+            reasons = map(chunk.response_metadata.get, ("finish_reason", "stop_reason", "done_reason"))
+            reason = next((str(one) for one in reasons if one), reason)
             if text := chunk.text:
                 length, tail = length + len(text), (tail + text)[-_TAIL - len(text) :]
                 self.beginning = (self.beginning + text)[:_TAIL]
@@ -412,14 +410,10 @@ class _ReplyStream:
             if length > _MAX_ANSWER:
                 self.unfinished = "answer_too_long"
                 return
-        self.unfinished = self._end_code()
-
-    def _end_code(self) -> str:
-        """Return why the reply is incomplete, or "". A lost connection may show only as a missing finish reason."""
-        if self._reason in ("length", "max_tokens"):
-            return "answer_too_long"
-        dropped = not self._reason and self._model._llm_type == _WITH_FINISH_REASON
-        return "answer_cut_off" if dropped or self._reason == "content_filter" else ""
+        if reason in ("length", "max_tokens"):
+            self.unfinished = "answer_too_long"
+        elif reason == "content_filter" or (not reason and self._model._llm_type == _WITH_FINISH_REASON):
+            self.unfinished = "answer_cut_off"  # a lost connection may show only as a missing finish reason
 
 
 def _is_repetitive(tail: str) -> bool:
@@ -440,11 +434,6 @@ def _has_content(text: str) -> bool:
     """Return whether text has words besides its citation marks, and is more than a line that introduces something."""
     bare = remove_marks(text, find_marks(text), 0, len(text)).strip()
     return bool(_WORD.search(bare)) and ("\n" in bare or not ends_in_colon(bare))
-
-
-def _finish_reason(chunk: AIMessageChunk) -> str:
-    names = ("finish_reason", "stop_reason", "done_reason")
-    return next((str(reason) for name in names if (reason := chunk.response_metadata.get(name))), "")
 
 
 def _messages(prompt: Prompt) -> list[BaseMessage]:

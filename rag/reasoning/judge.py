@@ -77,15 +77,14 @@ class ChatJudge:
         """
         reply = await self._chat.fill(JudgeReply, requests.judge(self._chat.texts, question, main_question, passages))
         verdicts = {verdict.number: verdict for verdict in reply.passages}
-        return [_judgement(verdicts.get(number), passage) for number, passage in enumerate(passages, 1)]
-
-
-def _judgement(reply: PassageReply | None, passage: Passage) -> Judgement:
-    if reply is None:
-        return Judgement(0)
-    quote = find_sentences(reply.quote, passage.text)
-    missing = " ".join(reply.missing.split())[:_MAX_CHARACTERS] if reply.score == 1 else ""
-    return Judgement(reply.score, missing, " ".join(reply.reason.split())[:_MAX_CHARACTERS], quote)
+        judgements = []
+        for number, passage in enumerate(passages, 1):
+            verdict = verdicts.get(number, PassageReply(number=number, score=0))
+            missing = " ".join(verdict.missing.split())[:_MAX_CHARACTERS] if verdict.score == 1 else ""
+            reason = " ".join(verdict.reason.split())[:_MAX_CHARACTERS]
+            quote = find_sentences(verdict.quote, passage.text)
+            judgements.append(Judgement(verdict.score, missing, reason, quote))
+        return judgements
 
 
 _ANSWER_SHARE: Final = 0.8

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 from uuid import uuid4
@@ -182,23 +182,17 @@ def split_questions(message: str) -> list[str]:
     A question mark ends a question, and so does a comma or conjunction between two clauses with question words.
     Fragments such as "why?" don't count.
     """
-    parts = [part for sentence in _QUESTION_END.split(message) for part in _split_clauses(sentence)]
-    if len(parts) <= MAX_QUESTIONS and all(map(_is_full_question, parts)):
-        return parts
-    return [message]
-
-
-def _split_clauses(sentence: str) -> Iterator[str]:
-    start = 0
-    for found in _CLAUSE_BREAK.finditer(sentence):
-        if _asks_in_words(sentence[start : found.start()]) and _asks_in_words(sentence[found.end() :]):
-            yield sentence[start : found.start()].strip()
-            start = found.end()
-    yield sentence[start:].strip()
-
-
-def _is_full_question(text: str) -> bool:
-    return (asks(text) or _asks_in_words(text)) and len(_WORD_OR_HAN.findall(text)) >= _MIN_WORDS
+    parts = []
+    for sentence in _QUESTION_END.split(message):
+        start = 0
+        for found in _CLAUSE_BREAK.finditer(sentence):
+            if _asks_in_words(sentence[start : found.start()]) and _asks_in_words(sentence[found.end() :]):
+                parts.append(sentence[start : found.start()].strip())
+                start = found.end()
+        parts.append(sentence[start:].strip())
+    ask = all(asks(part) or _asks_in_words(part) for part in parts)
+    are_whole = all(len(_WORD_OR_HAN.findall(part)) >= _MIN_WORDS for part in parts)
+    return parts if len(parts) <= MAX_QUESTIONS and ask and are_whole else [message]
 
 
 def _asks_in_words(text: str) -> bool:
@@ -431,15 +425,11 @@ def answer_from_conversation(question: str, exchanges: Sequence[Exchange]) -> st
     exchange = exchanges[0] if is_first else exchanges[-1]
     if is_first and summary:
         exchange = Exchange(summary.splitlines()[0].partition(" — ")[0], "")
-    has_answer = exchange.answer and _asks_for_answer(question)
+    you = _YOU.search(question)
+    has_answer = exchange.answer and you and _ANSWER.search(question, you.end())
     code = ("recall_first" if is_first else "recall_last") + ("_answer" if has_answer else "")
     params = {"question": exchange.question, "answer": strip_citations(exchange.answer).strip()}
     return say(Notice(code, params), language)
-
-
-def _asks_for_answer(question: str) -> bool:
-    match = _YOU.search(question)
-    return bool(match and _ANSWER.search(question, match.end()))
 
 
 def is_valid_standalone(standalone: str, question: str, history: Sequence[Exchange]) -> bool:

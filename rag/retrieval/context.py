@@ -82,7 +82,7 @@ def probability(features: Mapping[str, float], model: str, dense_voted: bool, *,
 
 
 def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: SparseEncoder) -> dict[str, float]:
-    """Return the features for `probability`, 0 to 1, of the pages that the question names.
+    """Return the features for `probability`, 0 to 1, of the pages that the question names, else of the best one.
 
     asked    the share of the terms outside their titles, by IDF, in one window of a page; the mean over pages
     covered  the share of the whole question in the best windows, one of each page, combined
@@ -98,7 +98,10 @@ def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: S
     def gain(window: Terms) -> float:
         return weigh(window & uncovered)
 
-    named_pages = _select_named(_pages(frozenset(idf), passages, sparse), weigh)
+    pages = _pages(frozenset(idf), passages, sparse)
+    scores = [max(map(weigh, windows)) for _, windows in pages]
+    places = select_named([title for title, _ in pages], weigh, scores)
+    named_pages = [pages[place] for place in places or [scores.index(max(scores))]]
     uncovered: Terms = frozenset(idf)
     asked = uncovered.difference(*(title for title, _ in named_pages))
     shares = []
@@ -108,13 +111,6 @@ def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: S
         uncovered -= best
     dense = max(passage.scores.get("dense", 0.0) for passage in passages)
     return {"asked": sum(shares) / len(shares), "covered": 1.0 - weigh(uncovered), "dense": dense}
-
-
-def _select_named(pages: Sequence[PageTerms], weigh: Callable[[Terms], float]) -> list[PageTerms]:
-    """Return the pages whose titles together cover most title terms; if there are none, that of the best window."""
-    scores = [max(map(weigh, windows)) for _, windows in pages]
-    places = select_named([title for title, _ in pages], weigh, scores)
-    return [pages[place] for place in places or [scores.index(max(scores))]]
 
 
 def _pages(query_terms: Terms, passages: Sequence[Passage], sparse: SparseEncoder) -> list[PageTerms]:
@@ -265,7 +261,7 @@ def _is_same(text: str, words: frozenset[str], other: str) -> bool:
     if common < MIN_OVERLAP * (len(words) + len(other_words) - common):
         return False
     # Two rows of figures may share nearly all words and differ only in the relevant number.
-    return _numbers(text) == _numbers(other)
+    return re.findall(r"\d+", text) == re.findall(r"\d+", other)
 
 
 @lru_cache(maxsize=4096)
@@ -273,10 +269,6 @@ def _words(text: str) -> tuple[frozenset[str], list[str]]:
     """Return the words of a text and the longest (rarest) of them; cached, since passages recur in later searches."""
     words = frozenset(terms(text))
     return words, sorted(sorted(words), key=len, reverse=True)[: len(words) - ceil(MIN_OVERLAP * len(words)) + 1]
-
-
-def _numbers(text: str) -> list[str]:
-    return re.findall(r"\d+", text)
 
 
 def _slice(passage: Passage, bounds: _Bounds) -> Passage:
@@ -505,13 +497,11 @@ def select_best(query: str, passages: Sequence[Passage], sparse: SparseEncoder, 
     which rarer terms weigh more."""
     term_sets = [sparse.terms(f"{passage.title}\n{passage.text}") for passage in passages]
     weights = {term: 1 / (1 + sum(term in sparse.terms(p.text) for p in passages)) for term in sparse.terms(query)}
-    scored = [replace(passage, score=_share(weights, own)) for passage, own in zip(passages, term_sets, strict=True)]
+    total = sum(weights.values()) or 1.0
+    shares = [sum(weight for term, weight in weights.items() if term in own) / total for own in term_sets]
+    scored = [replace(passage, score=share) for passage, share in zip(passages, shares, strict=True)]
     best = sorted((passage for passage in scored if passage.score > 0), key=lambda passage: -passage.score)[: 2 * k]
     return list(assemble(best, weights, sparse, k).passages)
-
-
-def _share(weights: Mapping[int, float], terms: frozenset[int]) -> float:
-    return sum(weight for term, weight in weights.items() if term in terms) / (sum(weights.values()) or 1.0)
 
 
 def expand_hits(hits: Sequence[Hit], library: Library) -> list[Hit]:

@@ -44,7 +44,9 @@ def rows_of(result: Retrieval) -> list[Row]:
     """Return a row for each candidate: those in the context by place, then the others by score."""
     places = _places(result.candidates)
     merged = Counter(candidate.into for candidate in result.candidates if candidate.fate == "merged" and candidate.into)
-    cutoff = _cutoff(result.candidates)
+    selected = sum(candidate.place is not None or candidate.fate is not None for candidate in result.candidates)
+    scores = sorted((candidate.passage.score for candidate in result.candidates), reverse=True)
+    cutoff = scores[selected - 1] if selected else float("inf")  # score alone would have selected from here on
     rows = [
         Row(
             candidate.passage,
@@ -94,13 +96,6 @@ def _places(candidates: Sequence[Candidate]) -> dict[str, int]:
         if at in own:
             places[candidate.passage.id] = own[at]
     return places
-
-
-def _cutoff(candidates: Sequence[Candidate]) -> float:
-    """Return the minimum score at which a candidate would have been selected by score alone."""
-    selected = sum(candidate.place is not None or candidate.fate is not None for candidate in candidates)
-    scores = sorted((candidate.passage.score for candidate in candidates), reverse=True)
-    return scores[selected - 1] if 0 < selected <= len(scores) else float("inf")
 
 
 def _outcome(candidate: Candidate, places: Mapping[str, int], merged: int, high: bool) -> Notice:

@@ -126,13 +126,10 @@ def _spelling(term: int, texts: Sequence[str], encoder: SparseEncoder) -> str:
     for text in texts:
         for start, end in sentence_spans(text):
             if term in encoder.terms(text[start:end]):
-                spellings.update(word for word in _words(text[start:end]) if _is_term(word, term, encoder))
+                words = ((word, encoder.terms_of_word(word)) for word in _words(text[start:end]))
+                # A repeated single character is no word.
+                spellings.update(word for word, own in words if own == (term,) != encoder.terms_of_word(word[0]))
     return min(spellings, key=lambda word: (-spellings[word], word), default="")
-
-
-def _is_term(word: str, term: int, encoder: SparseEncoder) -> bool:
-    """True if the word is exactly this term, and not a repeated single character."""
-    return encoder.terms_of_word(word) == (term,) != encoder.terms_of_word(word[0])
 
 
 def _words(text: str) -> Iterator[str]:

@@ -171,7 +171,12 @@ def find_named_pages(text: str, pages: Sequence[Page]) -> list[Page]:
     """
     pages_found: dict[str, Page] = {}
     for address in _ADDRESS.finditer(text):
-        pages_found |= {page.url_hash: page for page in _find_by_link(address, pages)}
+        path = address["path"] or "/"
+        path = path.rstrip(_TRAILING if "(" in path else f"{_TRAILING})")
+        keys = {url_hash(f"{scheme}://{address['host']}{path}") for scheme in ("https", "http")}
+        matches = [page for page in pages if page.url_hash in keys]
+        matches = matches or (find_on_site(address["host"], pages) if path == "/" else [])
+        pages_found |= {page.url_hash: page for page in matches}
     rest = _ADDRESS.sub(" , ", text)
     for quote in _QUOTED.finditer(rest):
         matches = [page for page in pages if is_full_name(quote[quote.lastindex or 0], page)]
@@ -258,15 +263,6 @@ def find_on_site(host: str, pages: Sequence[Page]) -> list[Page]:
     wanted = host.lower().removeprefix("www.")
     hosts = ((page, (split_url(page.url).hostname or "").lower()) for page in pages)
     return [page for page, own in hosts if own == wanted or own.endswith(f".{wanted}")]
-
-
-def _find_by_link(address: re.Match[str], pages: Sequence[Page]) -> list[Page]:
-    """Return the page of a link, else, for a link without a path, the pages of its host."""
-    path = address["path"] or "/"
-    path = path.rstrip(_TRAILING if "(" in path else f"{_TRAILING})")
-    keys = {url_hash(f"{scheme}://{address['host']}{path}") for scheme in ("https", "http")}
-    matches = [page for page in pages if page.url_hash in keys]
-    return matches or (find_on_site(address["host"], pages) if path == "/" else [])
 
 
 def _find_by_words(text: str, pages: Sequence[Page]) -> Iterator[Page]:

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.errors import ModelError, StoreError
+from rag.errors import StoreError
 from rag.models.cross_encoders import Reranker
 from rag.models.embedding import EmbeddingModel, SparseEncoder
 from rag.retrieval.context import (
@@ -121,14 +122,6 @@ ScoreAcrossLibraries = Callable[[Retrieval, int, Passage], float]
 """The score of a passage across libraries, given its library's results and its rank there, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The features of `answerable.features_of` for one question, and the legs that took part."""
-
-    features: dict[str, float]
-    legs: tuple[str, ...]
-
-
 class Retriever:
     """A search over one library. Thread-safe; raises StoreError if the database fails."""
 
@@ -164,44 +157,37 @@ class Retriever:
         engine = copy(self._engine)  # a copy, since it records failures of this search
         scope, earlier = filters or Filters(), tuple(earlier_questions)
         request = SearchRequest(question, k, fetch_k, lambda_mult, scope, earlier, self._tuning)
-        start = time.perf_counter()
+        times = [time.perf_counter()]
         result = STRATEGIES[strategy].find(request, engine)
         damaged = [hit.passage for hit in result.hits if not hit.passage.text]
         hits = expand_hits([hit for hit in result.hits if hit.passage.text], self._engine.library)
-        search_end = time.perf_counter()
+        times.append(time.perf_counter())
         pool = max(k, round(MMR_SHARE * len(hits)))
-        candidates = _select_diverse(hits, pool, lambda_mult) if result.diversify else _select_first(hits, pool)
+        candidates = [Candidate(hit.passage, place if place <= pool else None) for place, hit in enumerate(hits, 1)]
+        candidates = _select_diverse(hits, pool, lambda_mult) if result.diversify else candidates
         selected = [candidate.passage for candidate in candidates if candidate.place is not None]
         questions = (question, *result.translations)
         terms = [self._idf(one, earlier_questions) for one in questions]
-        weights = {term: idf for each in terms for term, idf in each.items()}
-        context = self._context(selected, weights, k, hits, use_full_text=result.use_full_text)
-        choose_end = time.perf_counter()
+        context = Context(tuple(selected[:k])) if result.use_full_text else self._context(selected, terms, k, hits)
+        times.append(time.perf_counter())
         likely = self._max_probability(zip(questions, terms, strict=True), context.passages, result.legs)
-        judge_end = time.perf_counter()
+        stages = zip(("search", "choose", "judge"), pairwise([*times, time.perf_counter()]), strict=True)
         return Retrieval(
             question,
             strategy,
             context.passages,
             tuple(_add_fate(candidate, context) for candidate in candidates),
             result.legs,
-            _milliseconds(search=search_end - start, choose=choose_end - search_end, judge=judge_end - choose_end),
-            {**result.notes, **_failure_note(engine.problem)},
+            {stage: round(1000 * (end - start), 2) for stage, (start, end) in stages},
+            {**result.notes, **({"meaning": error_note(engine.problem)} if engine.problem else {})},
             round(likely, 4),
             tuple(dict.fromkeys(one.title or one.url for one in damaged)),
         )
 
     def _context(
-        self,
-        selected: Sequence[Passage],
-        idf: dict[int, float],
-        k: int,
-        hits: Sequence[Hit],
-        *,
-        use_full_text: bool,
+        self, selected: Sequence[Passage], terms: Sequence[dict[int, float]], k: int, hits: Sequence[Hit]
     ) -> Context:
-        if use_full_text:
-            return Context(tuple(selected[:k]))
+        idf = {term: idf for each in terms for term, idf in each.items()}
         stored = {hit.passage.id: hit.sentences for hit in hits}
         return assemble(selected, idf, self._engine.sparse, k, self._tuning.characters, stored)
 
@@ -217,10 +203,10 @@ class Retriever:
             for question, idf in questions
         )
 
-    def evidence(self, question: str) -> Evidence:
-        """Return the inputs of `answerable`, for calibration."""
+    def evidence(self, question: str) -> tuple[dict[str, float], tuple[str, ...]]:
+        """Return the features of a question's results (see `features_of`) and the legs that voted, for calibration."""
         result = self.search(question)
-        return Evidence(features_of(self._idf(question), result.passages, self._engine.sparse), result.legs)
+        return features_of(self._idf(question), result.passages, self._engine.sparse), result.legs
 
     def _idf(self, question: str, earlier_questions: Sequence[str] = ()) -> dict[int, float]:
         """Return the IDF of the question's terms, and the weighted IDF of those of earlier questions."""
@@ -234,11 +220,6 @@ class Retriever:
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Reload passages by id; skip those that no longer exist."""
         return expand_to_parents(self._engine.library.passages(ids), self._engine.library)
-
-
-def _failure_note(problem: ModelError | None) -> dict[str, Any]:
-    """Return the note that the embedding model failed, if it did."""
-    return {"meaning": error_note(problem)} if problem else {}
 
 
 def _select_diverse(hits: Sequence[Hit], k: int, lambda_mult: float) -> list[Candidate]:
@@ -262,14 +243,6 @@ def _add_fate(candidate: Candidate, context: Context) -> Candidate:
     places = {passage.id: place for place, passage in enumerate(context.passages, 1)}
     key = candidate.passage.id
     return replace(candidate, place=places.get(key), fate=context.fates.get(key), into=context.into.get(key))
-
-
-def _select_first(hits: Sequence[Hit], k: int) -> list[Candidate]:
-    return [Candidate(hit.passage, i if i <= k else None) for i, hit in enumerate(hits, 1)]
-
-
-def _milliseconds(**seconds: float) -> dict[str, float]:
-    return {stage: round(1000 * value, 2) for stage, value in seconds.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,13 +341,14 @@ class EnsembleRetriever:
         query_weights = {term: weights[term] * idf for term, idf in self.idf(sorted(weights)).items()}
         context = assemble(chosen, query_weights, self.sparse, k, self.characters)
         best = max(results.values(), key=lambda result: result.answerable)
+        failures = [{"meaning": one.notes["meaning"]} for one in results.values() if "meaning" in one.notes]
         return replace(
             best,
             passages=context.passages,
             candidates=tuple(_add_fate(candidate, context) for candidate in ranked),
             legs=tuple(dict.fromkeys(leg for result in results.values() for leg in result.legs)),
             ms=_sum_times(result.ms for result in results.values()),
-            notes={**_first_failure(results.values()), **best.notes},
+            notes={**(failures[0] if failures else {}), **best.notes},
             damaged=tuple(dict.fromkeys(title for result in results.values() for title in result.damaged)),
         )
 
@@ -439,12 +413,6 @@ def _keep_best_library(candidates: Sequence[Candidate]) -> list[Candidate]:
     for candidate in ranked:
         homes.setdefault(candidate.passage.url_hash, candidate.passage.library)
     return [candidate for candidate in ranked if homes[candidate.passage.url_hash] == candidate.passage.library]
-
-
-def _first_failure(results: Iterable[Retrieval]) -> dict[str, Any]:
-    """Return the note that a library's embedding model failed, if any."""
-    notes = [result.notes["meaning"] for result in results if "meaning" in result.notes]
-    return {"meaning": notes[0]} if notes else {}
 
 
 def _sum_times(times: Iterable[Mapping[str, float]]) -> dict[str, float]:
@@ -658,7 +626,8 @@ def read_scope(question: str, pages: Sequence[Page]) -> Scope:
         matches = find_on_site(name, pages) if kind == "host" else _pages_by_title(kind, name, pages)
         if matches:
             rest = question if match.re.pattern == _SPEAKS.pattern else _remove_match(question, match)
-            return Scope(rest, _make_filters(matches, pages, kind), _display_names(matches, kind, name))
+            names = [name.lower()] if kind == "host" else [page.title or page.url for page in matches]
+            return Scope(rest, _make_filters(matches, pages, kind), tuple(names))
     return Scope(question, Filters(), ())
 
 
@@ -684,12 +653,8 @@ def _pages_by_title(kind: str, name: str, pages: Sequence[Page]) -> list[Page]:
         return []
     hits = [page for page in pages if any(_is_part(name, text) for text in (page.title, f"{page.title} {slug(page)}"))]
     is_specific = len(name) >= 4 if is_chinese(name) else len(words(name)) >= 2
-    return hits if len(hits) <= (MAX_PAGES if is_specific else _max_pages(kind)) else []
-
-
-def _max_pages(kind: str) -> int:
-    """Return how many pages a single word may name: one, next to a word for a page; else none."""
-    return 0 if kind in ("named", "zh_named") else 1
+    single = 0 if kind in ("named", "zh_named") else 1  # a single word names a page only next to a word for a page
+    return hits if len(hits) <= (MAX_PAGES if is_specific else single) else []
 
 
 def _is_part(name: str, title: str) -> bool:
@@ -708,10 +673,6 @@ def _make_filters(matches: Sequence[Page], pages: Sequence[Page], kind: str) -> 
     if kind == "host" and all(sites) and sum(page.site in sites for page in pages) == len(hashes):
         return Filters(sites=tuple(sorted(sites)))
     return Filters(pages=hashes)
-
-
-def _display_names(matches: Sequence[Page], kind: str, name: str) -> tuple[str, ...]:
-    return (name.lower(),) if kind == "host" else tuple(page.title or page.url for page in matches)
 
 
 def site_filters(name: str, pages: Sequence[Page]) -> Filters:

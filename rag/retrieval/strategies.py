@@ -198,20 +198,19 @@ class Engine:
         return hits, voters
 
     def query(self, text: str, legs: frozenset[str], earlier_questions: Sequence[str]) -> Query:
-        dense = None
+        dense = sparse = None
         if "dense" in legs and self.problem is None and self.model.can_read(text):
             try:
                 dense = dense_query(text, earlier_questions, self.model, self.sparse)
             except ModelError as error:
                 self.problem = error
-        return dense, self._sparse_query(text, earlier_questions) if "sparse" in legs or dense is None else None
-
-    def _sparse_query(self, text: str, earlier_questions: Sequence[str]) -> SparseVector:
-        """Return learned terms if the library's model has them and can read the text, else words."""
-        head = lexical_head(self.model)
-        if head is None or not self.model.can_read(text):
-            return sparse_query(text, earlier_questions, self.sparse)
-        return learned_query(text, earlier_questions, head, self.sparse, self.library.idf)
+        if "sparse" in legs or dense is None:
+            head = lexical_head(self.model)  # learned terms if the library's model has them and can read the text
+            if head is None or not self.model.can_read(text):
+                sparse = sparse_query(text, earlier_questions, self.sparse)
+            else:
+                sparse = learned_query(text, earlier_questions, head, self.sparse, self.library.idf)
+        return dense, sparse
 
 
 HALF_WEIGHT_TERMS: Final = 4.0
@@ -356,49 +355,41 @@ class AcrossLanguages:
             query = engine.expander.translation(request.question, language)
         except ModelError as error:
             return replace(result, notes={**result.notes, **fallback_note(engine.expander, error)})
-        return _add_translation(query, language, share, result, request, engine) if query else result
+        if not query:
+            return result
+        hits, legs = engine.hits(request, text=query)
+        # Each search is weighted by how much of its question it covers.
+        merged = merge_searches([(result.hits, share), (hits, coverage(query, hits, engine))])
+        translation = {"code": f"translated_{language}", "params": {"query": query, "language": language}}
+        return SearchResult(
+            merged[: max(request.fetch_k, request.k)],
+            tuple(dict.fromkeys((*result.legs, *legs))),
+            {**result.notes, "translation": translation},
+            result.diversify,
+            translations=(query,),
+        )
 
 
 def _target_language(request: SearchRequest, engine: Engine) -> str:
     """Return the language to translate into, the pages' most frequent other one; "" if translation is useless."""
-    source = question_language(request.question)
-    counts = {language: _chunks(language, request, engine) for language in _SAMPLES if language != source}
-    target = max(counts, key=lambda language: counts[language])
+    source, scope = question_language(request.question), request.filters
+    languages = [one for one in _SAMPLES if one != source and (not scope.languages or one in scope.languages)]
+    counts = {one: engine.library.chunk_count(replace(scope, languages=(one,))) for one in languages}
+    target = max(counts, key=lambda language: counts[language], default="")
+    if not target or not counts[target]:
+        return ""
     is_readable = engine.model.can_read(request.question) and engine.model.can_read(_SAMPLES[target])
-    return target if counts[target] and not is_readable else ""
-
-
-def _chunks(language: str, request: SearchRequest, engine: Engine) -> int:
-    if request.filters.languages and language not in request.filters.languages:
-        return 0
-    return engine.library.chunk_count(replace(request.filters, languages=(language,)))
+    return "" if is_readable else target
 
 
 def coverage(question: str, hits: Sequence[Hit], engine: Engine) -> float:
     """Return the largest share of the question's terms, weighted by IDF, in one of the first passages; 0 to 1."""
     weights = engine.library.idf(sorted(engine.sparse.encode_query(question).indices))
     total = sum(weights.values())
-    term_sets = [frozenset(engine.sparse.encode_query(_text(hit)).indices) for hit in hits[:_FIRST]]
+    texts = ["\n".join((one.passage.title, *one.passage.section, one.passage.text)) for one in hits[:_FIRST]]
+    term_sets = [frozenset(engine.sparse.encode_query(text).indices) for text in texts]
     shares = [sum(weight for term, weight in weights.items() if term in terms) for terms in term_sets]
     return max(shares, default=0.0) / total if total else 0.0
-
-
-def _text(hit: Hit) -> str:
-    return "\n".join((hit.passage.title, *hit.passage.section, hit.passage.text))
-
-
-def _add_translation(
-    query: str, language: str, share: float, result: SearchResult, request: SearchRequest, engine: Engine
-) -> SearchResult:
-    """Merge the hits of both searches, each weighted by how much of its question it covers."""
-    hits, legs = engine.hits(request, text=query)
-    merged = merge_searches([(result.hits, share), (hits, coverage(query, hits, engine))])
-    params = {"query": query, "language": language}
-    notes: dict[str, Any] = {**result.notes, "translation": {"code": f"translated_{language}", "params": params}}
-    voters = tuple(dict.fromkeys((*result.legs, *legs)))
-    return SearchResult(
-        merged[: max(request.fetch_k, request.k)], voters, notes, result.diversify, translations=(query,)
-    )
 
 
 def merge_searches(searches: Sequence[tuple[Sequence[Hit], float]]) -> list[Hit]:
@@ -463,19 +454,13 @@ class Hyde:
         if not passage or not engine.model.can_read(passage):
             return SearchResult(hits, legs, notes, diversify=True)
         try:
-            hits, legs = engine.hits(request, vector=_mean_vector(request.question, passage, engine))
+            vector = engine.model.encode_passages([passage])[0]
+            if engine.model.can_read(request.question):
+                vector = vector + engine.model.encode_query(request.question)
+            hits, legs = engine.hits(request, vector=vector / max(float(np.linalg.norm(vector)), 1e-12))
         except ModelError as error:
             engine.problem = error
         return SearchResult(hits, legs, notes, diversify=True)
-
-
-def _mean_vector(question: str, passage: str, engine: Engine) -> NDArray[np.float32]:
-    """Return the normalised mean of both vectors, (d,), or the passage's if the model cannot read the question."""
-    vector = engine.model.encode_passages([passage])[0]
-    if engine.model.can_read(question):
-        vector = vector + engine.model.encode_query(question)
-    unit: NDArray[np.float32] = vector / max(float(np.linalg.norm(vector)), 1e-12)
-    return unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -567,13 +552,19 @@ class Rerank:
 def _score_again(question: str, hits: Sequence[Hit], reranker: Reranker) -> tuple[list[Hit], int]:
     """Return the hits with the reranker's scores, best first, and how many it reached in time."""
     with span(reranker.name, "rerank", of=len(hits)):
-        scores = reranker.scores(question, [_whole(hit) for hit in hits], seconds=_RERANK_SECONDS)
-    known = [score for score in scores if score is not None]
+        reached = reranker.scores(question, [_whole(hit) for hit in hits], seconds=_RERANK_SECONDS)
+    known = [score for score in reached if score is not None]
     # Candidates that it did not reach rank below all others, in their previous order.
     floor = min(known, default=1.0)
     missing = len(hits) - len(known)
     rest = (floor * (missing - place) / (missing + 1) for place in range(missing))
-    return _sort_by_score(hits, [next(rest) if score is None else score for score in scores]), len(known)
+    final = [next(rest) if score is None else score for score in reached]
+    ranked = []
+    for rank, place in enumerate(sorted(range(len(hits)), key=lambda place: (-final[place], place)), 1):
+        passage, score = hits[place].passage, final[place]
+        scores, ranks = {**passage.scores, "rerank": score}, {**passage.ranks, "rerank": rank}
+        ranked.append(replace(hits[place], passage=replace(passage, score=score, scores=scores, ranks=ranks)))
+    return ranked, len(known)
 
 
 def _whole(hit: Hit) -> str:
@@ -581,17 +572,6 @@ def _whole(hit: Hit) -> str:
     passage = hit.passage
     above = " › ".join(dict.fromkeys(filter(None, (passage.title, *passage.section))))
     return f"{above}\n{passage.text}" if above else passage.text
-
-
-def _sort_by_score(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
-    order = sorted(range(len(hits)), key=lambda place: (-scores[place], place))
-    return [_with_score(hits[place], scores[place], rank) for rank, place in enumerate(order, 1)]
-
-
-def _with_score(hit: Hit, score: float, rank: int) -> Hit:
-    passage = hit.passage
-    scores = {**passage.scores, "rerank": score}
-    return replace(hit, passage=replace(passage, score=score, scores=scores, ranks={**passage.ranks, "rerank": rank}))
 
 
 DENSE_FACTORS: dict[Need, float] = {"exact": 2 / 3, "concept": 3 / 2}
@@ -616,8 +596,6 @@ ASKS = lazy_regex(
 _CLAUSE = lazy_regex(r"[,;?，；？、]|\band\b|以及|并且|还有|另外", re.IGNORECASE)
 _LISTS = lazy_regex(r"分别|\brespectively\b|\beach of\b", re.IGNORECASE)
 
-_PLAIN = Rerank()
-
 
 @dataclass(frozen=True, slots=True)
 class Auto:
@@ -639,41 +617,25 @@ class Auto:
                 notes = fallback_note(engine.expander, error)
             if need:
                 reason = {"code": f"auto_{need}_model", "params": {"model": engine.expander.name}}
-        result = _find_by_need(need, request, engine)
+        if need == "facets":
+            result = MultiQuery().find(request, engine)
+        else:
+            dense = request.tuning.dense_weight * DENSE_FACTORS.get(need, 1.0)
+            result = Rerank().find(replace(request, tuning=replace(request.tuning, dense_weight=dense)), engine)
         return replace(result, notes={**notes, **result.notes, "why": reason})
 
 
 def decide_by_rules(question: str) -> tuple[Need, dict[str, Any]]:
     """Return the question's need, and the reason as a message code and parameters."""
-    if parts := _count_facets(question):
-        return "facets", {"code": "auto_facets", "params": {"parts": parts}}
-    if words := _find_exact(question):
-        return "exact", {"code": "auto_exact", "params": {"words": words}}
+    parts = sum(1 for clause in _CLAUSE.split(question) if clause and ASKS.search(clause))
+    if parts > 1 or _LISTS.search(question):
+        return "facets", {"code": "auto_facets", "params": {"parts": max(parts, 2)}}
+    for pattern in (_QUOTED, _CODE, _NAME):
+        if match := pattern.search(question):
+            return "exact", {"code": "auto_exact", "params": {"words": match[0].strip()}}
     if match := _CONCEPT.search(question):
         return "concept", {"code": "auto_concept", "params": {"word": match[0].strip()}}
     return "", {"code": "auto_plain", "params": {}}
-
-
-def _count_facets(question: str) -> int:
-    """Return how many parts of the question ask something; 0 if it asks one thing."""
-    asking = sum(1 for clause in _CLAUSE.split(question) if clause and ASKS.search(clause))
-    return max(asking, 2) if asking > 1 or _LISTS.search(question) else 0
-
-
-def _find_exact(question: str) -> str:
-    """Return the first quotation, code, number or multi-word name in the question."""
-    for pattern in (_QUOTED, _CODE, _NAME):
-        if match := pattern.search(question):
-            return match[0].strip()
-    return ""
-
-
-def _find_by_need(need: Need, request: SearchRequest, engine: Engine) -> SearchResult:
-    if need == "facets":
-        return MultiQuery().find(request, engine)
-    tuning = request.tuning
-    dense = tuning.dense_weight * DENSE_FACTORS.get(need, 1.0)
-    return _PLAIN.find(replace(request, tuning=replace(tuning, dense_weight=dense)), engine)
 
 
 DEFAULT_STRATEGY = "rerank"

@@ -100,15 +100,6 @@ class Message:
     masked: str
     has_files: bool = False
 
-    @property
-    def has_only_sites(self) -> bool:
-        """True if all links point to sites rather than to pages."""
-        return bool(self.addresses) and all(_is_site(address) for address in self.addresses)
-
-    @property
-    def is_wordless(self) -> bool:
-        return not _WORD.search(self.words)
-
 
 def read_message(text: str, *, has_files: bool = False) -> Message:
     links = locate_urls(text)
@@ -200,12 +191,9 @@ _LATIN: Final = r"a-zA-Z0-9"
 
 
 def _whole_words(pattern: str) -> re.Pattern[str]:
-    return lazy_regex(rf"(?<![{_LATIN}])(?:{pattern})(?![{_LATIN}])|" + _chinese_of(pattern), re.IGNORECASE)
-
-
-def _chinese_of(pattern: str) -> str:
-    """Return the Chinese words of a pattern, which need no word boundaries."""
-    return "|".join(word for word in pattern.split("|") if not re.search(r"[a-z\\]", word)) or "(?!)"
+    """Compile alternatives; the Chinese ones need no word boundaries."""
+    chinese = "|".join(word for word in pattern.split("|") if not re.search(r"[a-z\\]", word)) or "(?!)"
+    return lazy_regex(rf"(?<![{_LATIN}])(?:{pattern})(?![{_LATIN}])|{chinese}", re.IGNORECASE)
 
 
 _PATTERNS: Final = {name: _whole_words(pattern) for name, pattern in _FIELDS.items()}
@@ -234,15 +222,9 @@ def find_features(masked: str) -> list[bool]:
     size = len(_LATIN_WORD.findall(text)) + len(_HAN.findall(text)) / 2
     steps = [other_words == 0, 0 < other_words <= 1, 1 < other_words <= 2, 2 < other_words <= 4, other_words > 4]
     lengths = [size <= 2, 2 < size <= 6, 12 < size <= 25, size > 25]
-    return [*has_field, ADDRESS in text, SITE in text, _is_at_start(text, "search"), *steps, *lengths]
-
-
-def match_words(masked: str, field: str) -> str:
-    """Return the first match of the field in the message, or an empty string."""
-    pattern = _PATTERNS.get(field)
-    bare = masked[:_MAX_CLASSIFIED].replace(ADDRESS, " ").replace(SITE, " ")
-    match = pattern.search(bare) if pattern else None
-    return match.group().strip() if match else ""
+    search = _PATTERNS["search"].search(text)
+    is_search_first = search is not None and search.start() <= 6
+    return [*has_field, ADDRESS in text, SITE in text, is_search_first, *steps, *lengths]
 
 
 def strip_words(text: str, field: str) -> str:
@@ -254,11 +236,6 @@ def is_save_only(clause: str) -> bool:
     """True if a clause asks to save something, and for nothing else."""
     has_field = dict(zip(FEATURE_NAMES, find_features(clause), strict=True))
     return has_field["save"] and has_field["left_0"] and not has_field["asks"]
-
-
-def _is_at_start(text: str, field: str) -> bool:
-    match = _PATTERNS[field].search(text)
-    return match is not None and match.start() <= 6
 
 
 def feature_vector(masked: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -274,15 +251,12 @@ def feature_vector(masked: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]
 @lru_cache(maxsize=4096)
 def weigh_ngrams(masked: str) -> Mapping[int, float]:
     """Return the buckets of the n-grams with their weights, 1 + log of the count, as a unit vector."""
-    weights = {bucket: 1 + math.log(count) for bucket, count in sorted(Counter(_hash_ngrams(masked)).items())}
-    length = math.hypot(*weights.values())
-    return {bucket: weight / length for bucket, weight in weights.items()}
-
-
-def _hash_ngrams(masked: str) -> list[int]:
     text = f" {' '.join(masked[:_MAX_CLASSIFIED].lower().split())} "
     ngrams = (text[at : at + size] for size in _NGRAM_SIZES for at in range(len(text) - size + 1))
-    return [crc32(gram.encode()) % BUCKETS for gram in ngrams if gram.strip()]
+    counts = Counter(crc32(gram.encode()) % BUCKETS for gram in ngrams if gram.strip())
+    weights = {bucket: 1 + math.log(count) for bucket, count in sorted(counts.items())}
+    length = math.hypot(*weights.values())
+    return {bucket: weight / length for bucket, weight in weights.items()}
 
 
 def route_probabilities(message: Message) -> dict[Route, float]:
@@ -303,10 +277,10 @@ def explain_route(message: Message, route: Route) -> list[str]:
         int(place): float(weights[ROUTES.index(route), place] * value)
         for place, value in zip(places, values, strict=True)
     }
-    fields = [name for place, name in enumerate(FEATURE_NAMES) if gains.get(place, 0.0) > 0]
-    words = [
-        match_words(message.masked, name) for name in sorted(fields, key=lambda name: -gains[FEATURE_NAMES.index(name)])
-    ]
+    bare = message.masked[:_MAX_CLASSIFIED].replace(ADDRESS, " ").replace(SITE, " ")
+    fields = [place for place, _ in enumerate(_FIELDS) if gains.get(place, 0.0) > 0]
+    patterns = (_PATTERNS[FEATURE_NAMES[place]] for place in sorted(fields, key=lambda place: -gains[place]))
+    words = (match.group().strip() for pattern in patterns if (match := pattern.search(bare)))
     return list(dict.fromkeys(filter(None, words)))[:3]
 
 
@@ -325,7 +299,7 @@ def _is_possible(route: Route, message: Message) -> bool:
     """True if the route fits the links and files of a message: without any, nothing can be saved."""
     if message.has_files:
         return route in _SAVE_ROUTES
-    if message.addresses and not message.has_only_sites:
+    if not all(map(_is_site, message.addresses)):
         return route in (*_SAVE_ROUTES, "remove")
     return route not in _SAVE_ROUTES or bool(message.addresses)
 
@@ -396,7 +370,7 @@ class Router:
         return replace(routing, route=route, by="model", reason=Notice("route_model", {"why": reason}), confidence=1.0)
 
     def _route_by_rules(self, message: Message) -> Routing | None:
-        if message.is_wordless and (message.addresses or message.has_files):
+        if not _WORD.search(message.words) and (message.addresses or message.has_files):
             return _route_by(message, "save", "rules", "route_only_addresses", count=len(message.addresses))
         if earlier := find_earlier_choice(message, self._earlier_choices()):
             return _route_by(message, earlier, "person", "route_chosen_before")

@@ -258,13 +258,6 @@ def money_format(text: str) -> str:
     return sign and (f"{sign}{{}}" if sign in "$€£¥" else f"{{}} {sign}")
 
 
-def replace_words(text: str) -> str:
-    """Replace the words of a normalised text by operators."""
-    for form, signs in _RULES:
-        text = form.sub(signs, text)
-    return text
-
-
 def _numeral(text: str, digits: str) -> str:
     """Return an English number in digits."""
     whole = parse_english(text.lower().removesuffix(digits.lower()).removesuffix(" point"))
@@ -655,7 +648,9 @@ class _Expression:
 def _tokens(text: str) -> list[tuple[str, str]]:
     if len(text) > _MAX_CHARACTERS or not text.strip():
         raise ValueError(text)
-    text = replace_words(normalise_expression(text))
+    text = normalise_expression(text)
+    for form, signs in _RULES:
+        text = form.sub(signs, text)
     tokens: list[tuple[str, str]] = []
     position = 0
     while position < len(text):
@@ -679,7 +674,10 @@ def _evaluate(node: _Node) -> Quantity:
     if kind == "number":
         return Quantity(operands[0])
     if kind == "unit":
-        return _apply_unit(_evaluate(operands[0]), operands[1])
+        value, unit = _evaluate(operands[0]), operands[1]
+        if unit.zero:
+            return Quantity((_as_number(value) * unit.size.value) + unit.zero, unit.size.dimension)
+        return Quantity(value.value * unit.size.value, value.multiply_dimension(unit.size))
     if kind == "()":
         return _evaluate(operands[0])
     if len(operands) == 2 and kind in _INFIX:
@@ -693,12 +691,6 @@ def _evaluate(node: _Node) -> Quantity:
     if kind == "%":
         return Quantity(numbers[0] / 100)
     return Quantity(_factorial(numbers[0]) if kind == "!" else +_FUNCTIONS[kind](*numbers))
-
-
-def _apply_unit(value: Quantity, unit: Unit) -> Quantity:
-    if unit.zero:
-        return Quantity((_as_number(value) * unit.size.value) + unit.zero, unit.size.dimension)
-    return Quantity(value.value * unit.size.value, value.multiply_dimension(unit.size))
 
 
 def _apply_sign(sign: str, first: _Node, second: _Node) -> Quantity:

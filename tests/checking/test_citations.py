@@ -20,11 +20,31 @@ def cite(text: str, passages: Sequence[Passage]) -> tuple[str, tuple[Citation, .
     return checked.text, checked.citations
 
 
-def test_marks_become_quotes_numbered_in_order() -> None:
-    text, citations = cite("It was opened in 1932. [2] Mount Aso erupted in 1953. [1]", PASSAGES)
-    assert text == "It was opened in 1932.[1] Mount Aso erupted in 1953.[2]"
-    assert [c.quote for c in citations] == ["The bridge was opened in 1932.", "Mount Aso erupted in 1953."]
-    assert [c.url for c in citations] == [PASSAGES[1].url, PASSAGES[0].url]
+@pytest.mark.parametrize(
+    ("written", "text", "quotes"),
+    [
+        (
+            "It was opened in 1932. [2] Mount Aso erupted in 1953. [1]",
+            "It was opened in 1932.[1] Mount Aso erupted in 1953.[2]",
+            [(2, "The bridge was opened in 1932."), (1, "Mount Aso erupted in 1953.")],
+        ),
+        (
+            "龙井茶产于杭州[3]。炒制需要十道手法。[3]",
+            "龙井茶产于杭州。[1]炒制需要十道手法。[2]",
+            [(3, "龙井茶产于杭州。"), (3, "炒制需要十道手法。")],
+        ),
+        (  # a list keeps its shape
+            "- Mount Aso erupted in 1953 [1]\n- The bridge was opened in 1932 [2]\n",
+            "- Mount Aso erupted in 1953[1]\n- The bridge was opened in 1932[2]",
+            [(1, "Mount Aso erupted in 1953."), (2, "The bridge was opened in 1932.")],
+        ),
+        ("", "", []),
+    ],
+)
+def test_marks_become_quotes_numbered_in_order(written: str, text: str, quotes: list[tuple[int, str]]) -> None:
+    shown, citations = cite(written, PASSAGES)
+    assert shown == text
+    assert [(one.url, one.quote) for one in citations] == [(PASSAGES[n - 1].url, quote) for n, quote in quotes]
 
 
 def test_quotes_stand_where_they_say() -> None:
@@ -41,16 +61,10 @@ def test_spellings_of_a_mark(mark: str) -> None:
     assert len(citations) == 1
 
 
-@pytest.mark.parametrize("mark", ["[0]", "[4]", "[99]"])
-def test_marks_of_no_passage_are_dropped(mark: str) -> None:
-    text, citations = cite(f"Bananas are yellow {mark}.", PASSAGES)
-    assert (text, citations) == ("Bananas are yellow.", ())
-
-
-def test_a_passage_that_does_not_support_is_not_cited() -> None:
-    text, citations = cite("Penguins live in Antarctica and swim well. [2]", PASSAGES)
-    assert "[" not in text
-    assert citations == ()
+@pytest.mark.parametrize("mark", ["[0]", "[2]", "[4]", "[99]"])
+@pytest.mark.parametrize("passages", [PASSAGES, []])
+def test_marks_of_no_passage_that_supports_it_are_dropped(mark: str, passages: list[Passage]) -> None:
+    assert cite(f"Bananas are yellow {mark}.", passages) == ("Bananas are yellow.", ())
 
 
 def test_an_unmarked_statement_gets_the_passage_that_supports_it() -> None:
@@ -75,12 +89,6 @@ def test_a_sentence_is_said_once(text: str, expected: str) -> None:
     assert cite(text, PASSAGES)[0] == expected
 
 
-def test_chinese() -> None:
-    text, citations = cite("龙井茶产于杭州[3]。炒制需要十道手法。[3]", PASSAGES)
-    assert text == "龙井茶产于杭州。[1]炒制需要十道手法。[2]"
-    assert [c.quote for c in citations] == ["龙井茶产于杭州。", "炒制需要十道手法。"]
-
-
 def test_across_languages_the_mark_is_believed() -> None:
     _, citations = cite("这座桥于一九三二年通车。[2]", PASSAGES)
     assert citations[0].url == PASSAGES[1].url
@@ -96,17 +104,6 @@ def test_one_quote_has_one_number() -> None:
     text, citations = cite("Opened in 1932. [2]\n\nThe bridge was opened in 1932. [2]", PASSAGES)
     assert text.count("[1]") == 2
     assert len(citations) == 1
-
-
-def test_lists_keep_their_shape() -> None:
-    text, citations = cite("- Mount Aso erupted in 1953 [1]\n- The bridge was opened in 1932 [2]\n", PASSAGES)
-    assert text == "- Mount Aso erupted in 1953[1]\n- The bridge was opened in 1932[2]"
-    assert len(citations) == 2
-
-
-def test_nothing_to_cite() -> None:
-    assert cite("", PASSAGES) == ("", ())
-    assert cite("Hello!", []) == ("Hello!", ())
 
 
 @pytest.mark.parametrize(

@@ -91,21 +91,24 @@ def test_what_states_something(text: str) -> None:
     assert is_statement(text)
 
 
-def test_marks_belong_to_the_sentence_before_them() -> None:
-    found = find_statements("It was so [1]. Then it rained.[2][3] 后来下雨了【1，4】。")
-    assert [(one.bare, one.marks) for one in found] == [
-        ("It was so.", (1,)),
-        ("Then it rained.", (2, 3)),
-        ("后来下雨了。", (1, 4)),
-    ]
-
-
-def test_a_full_stop_within_code_ends_nothing() -> None:
-    found = find_statements("Use `syntax: basic (BRE). In GNU` always. [1] Then `a` stops.")
-    assert [(one.bare, one.marks) for one in found] == [
-        ("Use `syntax: basic (BRE). In GNU` always.", (1,)),
-        ("Then `a` stops.", ()),
-    ]
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        (
+            "It was so [1]. Then it rained.[2][3] 后来下雨了【1，4】。",
+            [("It was so.", (1,)), ("Then it rained.", (2, 3)), ("后来下雨了。", (1, 4))],
+        ),
+        (  # a full stop within code ends nothing
+            "Use `syntax: basic (BRE). In GNU` always. [1] Then `a` stops.",
+            [("Use `syntax: basic (BRE). In GNU` always.", (1,)), ("Then `a` stops.", ())],
+        ),
+        ("[2] It was so.", [("It was so.", (2,))]),
+    ],
+)
+def test_marks_belong_to_the_sentence_before_them(text: str, sentences: list[tuple[str, tuple[int, ...]]]) -> None:
+    found = find_statements(text)
+    assert [(one.bare, one.marks) for one in found] == sentences
+    assert found[0].start == 0
 
 
 def test_a_heading_of_several_sentences_is_one_to_its_end() -> None:
@@ -148,11 +151,6 @@ def test_a_remark_on_the_sources_counts_only_where_they_bear_it_out() -> None:
     assert (stated.is_statement, stated.may_be_remark) == (False, True)
 
 
-def test_a_mark_before_the_first_sentence_belongs_to_it() -> None:
-    (stated,) = find_statements("[2] It was so.")
-    assert (stated.start, stated.bare, stated.marks) == (0, "It was so.", (2,))
-
-
 @pytest.mark.parametrize(
     ("text", "rest"),
     [
@@ -166,17 +164,11 @@ def test_a_mark_before_the_first_sentence_belongs_to_it() -> None:
         ("No dogs are allowed.", "No dogs are allowed."),
         ("没有预约，不能入场。", "没有预约，不能入场。"),
         ("会员免费。", "会员免费。"),
+        *[("1. Opened", "Opened"), ("- (2) It", "It"), ("> x", "x"), ("3.5 m", "3.5 m")],
+        ("来源2提到，票价", " 提到，票价"),
     ],
 )
-def test_the_reply_is_taken_off(text: str, rest: str) -> None:
-    assert extract_claim(text) == rest
-
-
-@pytest.mark.parametrize(
-    ("text", "rest"),
-    [("1. Opened", "Opened"), ("- (2) It", "It"), ("> x", "x"), ("3.5 m", "3.5 m"), ("来源2提到，票价", " 提到，票价")],
-)
-def test_the_sign_of_a_list_is_taken_off(text: str, rest: str) -> None:
+def test_what_only_leads_to_a_claim_is_taken_off(text: str, rest: str) -> None:
     assert extract_claim(text) == rest
 
 

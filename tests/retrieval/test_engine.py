@@ -64,24 +64,17 @@ def test_the_query_vector_is_mixed_with_the_previous_question() -> None:
     assert np.allclose(dense_query("How wide?", ["阿苏山在哪里？"], model, SPARSE), alone, atol=1e-6)
 
 
-def test_each_leg_is_divided_by_its_best() -> None:
-    fused = fuse_by_score({"dense": {"a": 0.8, "b": 0.4}, "sparse": {"a": 5.0, "b": 10.0}}, dense_weight=0.5)
-    assert fused == pytest.approx({"a": 0.5 * 1.0 + 0.5 * 0.5, "b": 0.5 * 0.5 + 0.5 * 1.0})
-
-
-def test_missing_dense_and_keyword_scores() -> None:
-    fused = fuse_by_score({"dense": {"a": 0.8, "b": 0.4}, "sparse": {"c": 10.0, "a": 5.0}}, dense_weight=0.5)
-    assert fused["c"] == pytest.approx(0.5 * 0.5 + 0.5 * 1.0)
-    assert fused["b"] == pytest.approx(0.5 * 0.5)
-
-
-def test_one_leg_alone_counts_fully() -> None:
-    assert fuse_by_score({"sparse": {"a": 4.0, "b": 1.0}}) == {"a": 1.0, "b": 0.25}
-
-
-def test_nothing_found() -> None:
-    assert fuse_by_score({"dense": {}, "sparse": {}}) == {}
-
-
-def test_scores_of_zero_and_less_do_not_divide() -> None:
-    assert fuse_by_score({"dense": {"a": -0.2, "b": -0.4}, "sparse": {"a": 2.0}})["a"] == pytest.approx(0.5)
+@pytest.mark.parametrize(
+    ("legs", "fused"),
+    [
+        # Each leg is divided by its best.
+        ({"dense": {"a": 0.8, "b": 0.4}, "sparse": {"a": 5.0, "b": 10.0}}, {"a": 0.75, "b": 0.75}),
+        # A missing cosine counts as the lowest, a missing keyword score as 0.
+        ({"dense": {"a": 0.8, "b": 0.4}, "sparse": {"c": 10.0, "a": 5.0}}, {"a": 0.75, "b": 0.25, "c": 0.75}),
+        ({"sparse": {"a": 4.0, "b": 1.0}}, {"a": 1.0, "b": 0.25}),
+        ({"dense": {}, "sparse": {}}, {}),
+        ({"dense": {"a": -0.2, "b": -0.4}, "sparse": {"a": 2.0}}, {"a": 0.5, "b": 0.0}),
+    ],
+)
+def test_scores_of_both_legs_are_fused(legs: dict[str, dict[str, float]], fused: dict[str, float]) -> None:
+    assert fuse_by_score(legs) == pytest.approx(fused)

@@ -50,7 +50,6 @@ from rag.graphs.common import (
 from rag.graphs.judge.tree import (
     MAX_NODES,
     JudgeInput,
-    JudgementRecord,
     LevelOutput,
     LevelState,
     NodeRecord,
@@ -64,10 +63,9 @@ from rag.graphs.judge.tree import (
     rows_of,
 )
 from rag.reasoning.hops import interleave, select_fitting
-from rag.reasoning.judge import MAX_JUDGED, ChatJudge, Judgement, RuleJudge
+from rag.reasoning.judge import MAX_JUDGED, ChatJudge, RuleJudge
 from rag.retrieval.context import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD, is_touching
 from rag.runs.run import PreparedGraph, Run, end_update, passage_of, record, step_note
-from rag.store.sql.conversation_table import Change
 from rag.text import unique_terms
 from rag.tracing import span
 from rag.types import Notice, Passage
@@ -104,11 +102,18 @@ async def pick(state: TreeState, runtime: Running) -> Result:
     """Turn the gaps of passages into questions, and select the levels to start; none if the question is answered."""
     run = runtime.context
     changes = await asyncio.to_thread(run.changes)
-    stop = _stop_reason(state, run, changes)
     nodes: Sequence[NodeRecord] = state["nodes"]
+    stop = limit_reached(run, _searches_left(state, run))
+    if run.chat is not None and "n1" in find_answers(nodes):  # verdicts by rules are too uncertain to end the search
+        stop = "complete"
+    elif any(one.kind == "finish" for one in changes):
+        stop = "stopped_by_person"
     if not stop:
         nodes = await asyncio.to_thread(grow, nodes, partial(_find_equivalent, run))
-    levels = [] if stop else next_levels(nodes, run.options.tree_order, _free_slots(state, run))
+    slots = min(MAX_PARALLEL, _searches_left(state, run))
+    if run.chat is not None:
+        slots = min(slots, max(1, (run.budget.remaining - CALLS_RESERVED) // _calls_per_level(run)))
+    levels = [] if stop else next_levels(nodes, run.options.tree_order, slots)
     level_ids = {node["id"] for node in levels}
     status: Status = "open" if levels else "cut"
     nodes = [
@@ -119,27 +124,10 @@ async def pick(state: TreeState, runtime: Running) -> Result:
     if not levels:
         code = stop or ("complete" if "n1" in find_answers(nodes) else "all_asked")
         update["stop"] = record(Notice(f"judge_{code}"))
-    _stream_tree(runtime, nodes, state)
-    return update, step_note(
-        "picked", steps=[node["question"] for node in levels], **({"reason": stop} if stop else {})
-    )
-
-
-def _stop_reason(state: TreeState, run: Run, changes: Sequence[Change]) -> str:
-    """Return why no more levels may start, or "". Verdicts by rules are too uncertain to end the search."""
-    if run.chat is not None and "n1" in find_answers(state["nodes"]):
-        return "complete"
-    if any(one.kind == "finish" for one in changes):
-        return "stopped_by_person"
-    return limit_reached(run, _searches_left(state, run))
-
-
-def _free_slots(state: TreeState, run: Run) -> int:
-    """Return how many levels may start in parallel with the remaining searches and calls."""
-    limit = min(MAX_PARALLEL, _searches_left(state, run))
-    if run.chat is None:
-        return limit
-    return min(limit, max(1, (run.budget.remaining - CALLS_RESERVED) // _calls_per_level(run)))
+    rows = list(rows_of("", nodes, state["ledger"]))
+    runtime.stream_writer({"tree": {"rows": rows, **usage_fields(run, STEP_SECONDS)}})
+    reason = {"reason": stop} if stop else {}
+    return update, step_note("picked", steps=[node["question"] for node in levels], **reason)
 
 
 def _calls_per_level(run: Run) -> int:
@@ -162,13 +150,6 @@ def _find_equivalent(run: Run, question: str, others: Sequence[str]) -> int:
         return -1
     best = max(range(len(cosines)), key=cosines.__getitem__)
     return best if cosines[best] >= _MIN_EQUIVALENT_COSINE else -1
-
-
-def _stream_tree(runtime: Running, nodes: Sequence[NodeRecord], state: TreeState) -> None:
-    """Stream the tree and the run's usage, for display."""
-    rows = list(rows_of("", nodes, state["ledger"]))
-    run = runtime.context
-    runtime.stream_writer({"tree": {"rows": rows, **usage_fields(run, STEP_SECONDS)}})
 
 
 def _searches_left(state: TreeState, run: Run) -> int:
@@ -211,16 +192,13 @@ async def judge(state: JudgeInput, runtime: Running) -> Result:
         judgements, notes = await model_or_rules(
             time_left(run), model, partial(RuleJudge(require_quoter(run)).judge, question, whole, passages)
         )
-    by: Literal["model", "rules"] = "rules" if model is None or notes else "model"
-    verdicts = [_record(judgement, passage, by) for judgement, passage in zip(judgements, passages, strict=True)]
+    by = "rules" if model is None or notes else "model"
+    judged = zip(judgements, passages, strict=True)
+    verdicts = [{**asdict(judgement), "passage": passage.id, "by": by} for judgement, passage in judged]
     ms = 1000 * (time.perf_counter() - began)
     update = {"verdicts": verdicts, "notes": notes, "ms": ms, "calls": min(1, run.budget.used - before)}
     scores = [verdict["score"] for verdict in verdicts]
     return update, step_note("judged", query=question, scores=scores, by=by)
-
-
-def _record(judgement: Judgement, passage: Passage, by: Literal["model", "rules"]) -> JudgementRecord:
-    return {**asdict(judgement), "passage": passage.id, "by": by}  # type: ignore[typeddict-item]
 
 
 async def close(state: LevelState, _: Running) -> Result:
@@ -323,12 +301,6 @@ def _end_state(
     return end_update("caveat", notice) if notice else {"outcome": "answered"}
 
 
-async def _quote_tree(state: TreeState, run: Run) -> dict[str, Any]:
-    """Return an answer of quotes from the results of an interrupted run."""
-    passages = await asyncio.to_thread(_passages_of_tree, state, run)
-    return await check_quotes(_stream_quotes(state, passages, run), passages)
-
-
 @cache
 def graph_of(saver: Any) -> Any:
     """Build enter → pick → parallel levels → pick …, then write. A level is a subgraph; `saver` stores checkpoints."""
@@ -399,7 +371,10 @@ async def rescue(run: Run) -> dict[str, Any]:
     state: Any = run.state
     if result := await check_text_so_far(run):
         return {**state, **result}
-    return {**state, **await _quote_tree(state, run)} if state.get("ledger") else run.state
+    if not state.get("ledger"):
+        return run.state
+    passages = await asyncio.to_thread(_passages_of_tree, state, run)
+    return {**state, **await check_quotes(_stream_quotes(state, passages, run), passages)}
 
 
 def trail(run: Run) -> dict[str, Any]:

@@ -154,7 +154,9 @@ def find_answers(nodes: Sequence[NodeRecord]) -> dict[str, list[tuple[str, Judge
     Evidence is pairs of a node id and a judgement. A question that links to an ancestor fills no gap.
     """
     answered: dict[str, list[tuple[str, JudgementRecord]]] = {}
-    children = _children_by_parent(nodes)
+    children: dict[str, list[NodeRecord]] = {}
+    for node in nodes:
+        children.setdefault(node["parent"], []).append(node)
     while True:
         new = {
             node["id"]: steps
@@ -177,13 +179,6 @@ def _find_answer(
             if child["passage"] == one["passage"] and (rest := answered.get(child.get("same_as") or child["id"])):
                 steps += [(node["id"], one), *rest]
     return steps
-
-
-def _children_by_parent(nodes: Sequence[NodeRecord]) -> dict[str, list[NodeRecord]]:
-    children: dict[str, list[NodeRecord]] = {}
-    for node in nodes:
-        children.setdefault(node["parent"], []).append(node)
-    return children
 
 
 def grow(nodes: Sequence[NodeRecord], find_equivalent: FindEquivalent) -> list[NodeRecord]:

@@ -214,13 +214,6 @@ async def _repair(check: Check, passages: Sequence[Passage], question: str, run:
     return await _check(text, passages, question, run, ask=run.budget.remaining > 0)
 
 
-async def _quote_findings(state: ResearchState, run: Run) -> dict[str, Any]:
-    """Return a report of quotes from the findings, for a run interrupted before it had one."""
-    passages = await asyncio.to_thread(_passages_of_steps, state, run)
-    _, rules = researchers(run)
-    return await check_quotes(rules.report(question_of(state), _parts(state, passages), passages), passages)
-
-
 def _end_state(
     state: ResearchState,
     text: str,
@@ -276,7 +269,12 @@ async def rescue(run: Run) -> dict[str, Any]:
     state: Any = run.state
     if result := await check_text_so_far(run):
         return {**state, **result}
-    return {**state, **await _quote_findings(state, run)} if state.get("ledger") else run.state
+    if not state.get("ledger"):
+        return run.state
+    passages = await asyncio.to_thread(_passages_of_steps, state, run)
+    _, rules = researchers(run)
+    quotes = rules.report(question_of(state), _parts(state, passages), passages)
+    return {**state, **await check_quotes(quotes, passages)}
 
 
 def trail(run: Run) -> dict[str, Any]:

@@ -92,8 +92,9 @@ async def plan(state: ResearchState, runtime: Running) -> Result:
     if not draft.steps:
         draft = await rules.plan(question, titles)
     searches_web = model is None and may_search_web(state, run)
-    is_answered = await asyncio.to_thread(_is_in_ledger, question, run) if searches_web else True
-    web_steps = [] if is_answered else [_web_question(state, "research_web_too")]
+    web_steps: list[SubQuestion] = []
+    if searches_web and await asyncio.to_thread(run.cache.retriever.find_cached, question) is None:
+        web_steps = [_web_question(state, "research_web_too")]
     steps = _number_steps([*draft.steps, *web_steps], (), "plan")
     aspects = [asdict(one) for one in draft.aspects]
     _stream_plan(runtime, steps)
@@ -121,16 +122,23 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     changes = await asyncio.to_thread(run.changes)
     steps = apply_changes(state["plan"], changes)
     steps = await asyncio.to_thread(_move_answered, steps, run)
-    steps = _keep_in_library(steps) if state["web"] == "no" else steps
+    if state["web"] == "no":  # skip the web steps, or turn them into library steps if the plan has no others
+        all_web = all(step["tool"] == "web" for step in steps)
+        refused: StepRecord = {"status": "skipped", "failure": record(Notice("research_web_refused"))}
+        change: StepRecord = {"tool": "library"} if all_web else refused
+        steps = [{**one, **change} if (one["tool"], one["status"]) == ("web", "open") else one for one in steps]
     is_stopped = any(change.kind == "finish" for change in changes)
     stop = "stopped_by_person" if is_stopped else _end_reason(state, run)
-    slots = min(MAX_PARALLEL, _searches_left(state, run))
-    ready = [] if stop else _ready_steps(steps)[:slots]
-    if _needs_consent(ready, state, run):
+    finished_ids = {step["id"] for step in steps if step["status"] in END_STATUSES}
+    ready = [one for one in steps if one["status"] in ("open", "running") and set(one["needs"]) <= finished_ids]
+    ready = [] if stop else ready[: min(MAX_PARALLEL, searches_left(run, state["searches"], MAX_SEARCHES))]
+    is_undecided = web_search(run) is not None and run.options.web == "ask" and state["web"] in ("", "asking")
+    if is_undecided and any(step["tool"] == "web" for step in ready):
         return {"plan": Overwrite(steps), "web": "asking"}, step_note("asked_leave")
     ready_ids = {step["id"] for step in ready}
     round_ = state["round"] + bool(ready)
-    updated = [_start_step(step, round_) if step["id"] in ready_ids else step for step in steps]
+    running: StepRecord = {"status": "running", "round": round_}
+    updated: list[StepRecord] = [{**step, **running} if step["id"] in ready_ids else step for step in steps]
     update: dict[str, Any] = {"plan": Overwrite(updated), "round": round_}
     if stop:
         update["stop"] = record(Notice(f"research_{stop}"))
@@ -140,21 +148,9 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
 
 def _move_answered(steps: Sequence[StepRecord], run: Run) -> list[StepRecord]:
     """Turn web steps that an earlier report's passages answer into library steps."""
-    answered = {
-        one["id"] for one in _open_steps(steps) if one["tool"] == "web" and _is_in_ledger(one["sub_question"], run)
-    }
-    return [{**step, "tool": "library"} if step["id"] in answered else step for step in steps]
-
-
-def _is_in_ledger(question: str, run: Run) -> bool:
-    """Return whether the sources of an earlier report answer the question."""
-    return run.cache.retriever.find_cached(question) is not None
-
-
-def _needs_consent(ready: Sequence[StepRecord], state: ResearchState, run: Run) -> bool:
-    """Return whether a ready step would search the web before the user has decided whether it may."""
-    undecided = web_search(run) is not None and run.options.web == "ask" and state["web"] in ("", "asking")
-    return undecided and any(step["tool"] == "web" for step in ready)
+    find, moved = run.cache.retriever.find_cached, StepRecord(tool="library")
+    waiting = [step["id"] for step in _open_steps(steps) if step["tool"] == "web"]
+    return [{**one, **moved} if one["id"] in waiting and find(one["sub_question"]) else one for one in steps]
 
 
 async def consent(state: ResearchState, _: Running) -> Result:
@@ -163,23 +159,6 @@ async def consent(state: ResearchState, _: Running) -> Result:
     reply = interrupt({"web": questions, "question": question_of(state)})
     allowed = "yes" if reply.get("web") in ("question", "conversation") else "no"
     return {"web": allowed}, step_note("left" if allowed == "yes" else "stayed")
-
-
-def _keep_in_library(steps: Sequence[StepRecord]) -> list[StepRecord]:
-    """Skip the open web steps, or turn them into library steps if the plan has no others."""
-    all_web = all(step["tool"] == "web" for step in steps)
-    refused: StepRecord = {"status": "skipped", "failure": record(Notice("research_web_refused"))}
-    change: StepRecord = {"tool": "library"} if all_web else refused
-    return [{**step, **change} if step["tool"] == "web" and step["status"] == "open" else step for step in steps]
-
-
-def _start_step(step: StepRecord, round_: int) -> StepRecord:
-    return {**step, "status": "running", "round": round_}
-
-
-def _ready_steps(steps: Sequence[StepRecord]) -> list[StepRecord]:
-    finished_ids = {step["id"] for step in steps if step["status"] in END_STATUSES}
-    return [step for step in steps if step["status"] in ("open", "running") and set(step["needs"]) <= finished_ids]
 
 
 async def step(state: StepInput, runtime: Running) -> Result:
@@ -197,7 +176,10 @@ async def step(state: StepInput, runtime: Running) -> Result:
 
 
 async def _search_and_read(state: StepInput, run: Run) -> Result:
-    current, task = state["step"], _build_task(state)
+    current = state["step"]
+    sub_question = SubQuestion(current["sub_question"], keywords=tuple(current["keywords"]), section=current["section"])
+    headings = tuple(filter(None, dict.fromkeys([current["section"], *state["headings"]])))
+    task = Task(state["question"], sub_question, _aspects_of(state["aspects"]), tuple(state["past"]), headings)
     model, rules = researchers(run)
     by_model = partial(model.write_query, task) if model else None
     query, notes = await model_or_rules(time_left(run), by_model, partial(rules.write_query, task))
@@ -227,8 +209,8 @@ async def _search_and_read(state: StepInput, run: Run) -> Result:
         "notes": [*notes, *web_notes, *reading_notes],
     }
     detail = {key: finished[key] for key in ("query", "leg", "reason", "summary")}
-    sub_question = current["sub_question"]
-    return update, step_note(f"step_{finished['status']}", sub_question=sub_question, passages=len(passages), **detail)
+    decision = f"step_{finished['status']}"
+    return update, step_note(decision, sub_question=sub_question.text, passages=len(passages), **detail)
 
 
 async def _find(tool: Tool, query: Query, run: Run, *, on_web: bool) -> tuple[list[Passage], Tool, list[NoticeRecord]]:
@@ -255,13 +237,6 @@ def _search(query: Query, run: Run) -> list[Passage]:
         passages = passages or list(run.cache.search(query.text, **options))
         search_span.attributes.update(passages=len(passages), **options)
     return passages[:RECALL]
-
-
-def _build_task(state: StepInput) -> Task:
-    current = state["step"]
-    step = SubQuestion(current["sub_question"], keywords=tuple(current["keywords"]), section=current["section"])
-    headings = tuple(filter(None, dict.fromkeys([current["section"], *state["headings"]])))
-    return Task(state["question"], step, _aspects_of(state["aspects"]), tuple(state["past"]), headings)
 
 
 def _ledger_entries(step_id: str, passages: Sequence[Passage], reading: Reading, source: Tool) -> dict[str, Entry]:
@@ -292,13 +267,14 @@ async def review(state: ResearchState, runtime: Running) -> Result:
     gains = [*state["gain"], gain]
     update: dict[str, Any] = {"gain": gains, "reviewed": len(state["past"]), "spent": usage(run)}
     is_done = _is_done(state, run)
-    stop = "" if is_done else _end_reason(state, run) or stagnation(state, gains, _step_ids(latest), run)
+    stop = "" if is_done else _end_reason(state, run) or stagnation(state, gains, [one["step"] for one in latest], run)
     if stop:
         return {**update, "stop": record(Notice(f"research_{stop}"))}, step_note("stopped", reason=stop, gain=gain)
     choice, by, notes = await _decide(state, run)
     decision = {"action": choice.action, "justification": choice.justification, "by": by}
     update |= {"decisions": [*state["decisions"], decision], "notes": notes}
-    new = _select_new(choice.steps, state) if choice.action == "revise" else []
+    asked = {unique_terms(step[key]) for step in state["plan"] for key in ("sub_question", "query") if step.get(key)}
+    new = [step for step in choice.steps if choice.action == "revise" and unique_terms(step.text) not in asked]
     # Rules nearly always find another name to follow, so they first search the web for what the library lacks.
     if (run.chat is None or not new) and not _open_steps(state["plan"]) and _should_search_web(state, run):
         new = [_web_question(state, "research_to_web")]
@@ -329,10 +305,6 @@ async def _has_new_steps(state: ResearchState, run: Run) -> bool:
     return any(step["id"] not in existing for step in _open_steps(apply_changes(state["plan"], changes)))
 
 
-def _step_ids(past: Sequence[PastStep]) -> list[str]:
-    return [past_step["step"] for past_step in past]
-
-
 def _web_question(state: ResearchState, why: str) -> SubQuestion:
     question = question_of(state)
     return SubQuestion(question, say(Notice(why), question_language(question)), "web")
@@ -346,11 +318,23 @@ def _should_search_web(state: ResearchState, run: Run) -> bool:
 
 
 async def _decide(state: ResearchState, run: Run) -> tuple[NextAction, str, list[NoticeRecord]]:
-    progress = _build_progress(state)
-    remaining = max(0, _MAX_REVISIONS - state["revisions"])
     model, rules = researchers(run)
-    if _is_done(state, run) or (model is None and _has_searched_web(state, run)):
+    web_steps = [step for step in state["plan"] if step["tool"] == "web" and step["status"] == "done"]
+    is_web_searched = any(step["by"] == "revision" for step in web_steps) or (
+        web_steps and run.cache.answerable() < CAVEAT_THRESHOLD
+    )
+    if _is_done(state, run) or (model is None and is_web_searched):  # rules then follow no more names
         return NextAction("finish"), "rules", []
+    finished = [step for step in state["plan"] if step["status"] in ("done", "empty")]
+    progress = Progress(
+        question_of(state),
+        tuple(step.get("query") or step["sub_question"] for step in finished),
+        tuple(tuple(step_passages(state, step["id"])) for step in finished),
+        tuple(step["summary"] for step in finished if step.get("summary")),
+        tuple(aspect for aspect in _aspects_of(state["aspects"]) if aspect.id not in set(state["met"])),
+        tuple(step["sub_question"] for step in _open_steps(state["plan"])),
+    )
+    remaining = max(0, _MAX_REVISIONS - state["revisions"])
     by_rules = _MAX_ROUNDS if model is None else remaining
     by_model = partial(model.decide, progress, revisions=remaining) if model else None
     with run.budget.reserve(CALLS_RESERVED):
@@ -360,35 +344,8 @@ async def _decide(state: ResearchState, run: Run) -> tuple[NextAction, str, list
     return choice, "rules" if model is None or notes else "model", notes
 
 
-def _has_searched_web(state: ResearchState, run: Run) -> bool:
-    """Return whether the web was searched for what the library lacks; rules then follow no more names."""
-    web_steps = [step for step in state["plan"] if step["tool"] == "web" and step["status"] == "done"]
-    return any(step["by"] == "revision" for step in web_steps) or bool(
-        web_steps and run.cache.answerable() < CAVEAT_THRESHOLD
-    )
-
-
-def _build_progress(state: ResearchState) -> Progress:
-    finished = [step for step in state["plan"] if step["status"] in ("done", "empty")]
-    covered = set(state["met"])
-    return Progress(
-        question_of(state),
-        tuple(step.get("query") or step["sub_question"] for step in finished),
-        tuple(tuple(step_passages(state, step["id"])) for step in finished),
-        tuple(step["summary"] for step in finished if step.get("summary")),
-        tuple(aspect for aspect in _aspects_of(state["aspects"]) if aspect.id not in covered),
-        tuple(step["sub_question"] for step in _open_steps(state["plan"])),
-    )
-
-
 def _open_steps(steps: Sequence[StepRecord]) -> list[StepRecord]:
     return [step for step in steps if step["status"] == "open"]
-
-
-def _select_new(steps: Sequence[SubQuestion], state: ResearchState) -> list[SubQuestion]:
-    """Return the steps whose question is new, ignoring the order of its words."""
-    existing = {unique_terms(step[key]) for step in state["plan"] for key in ("sub_question", "query") if step.get(key)}
-    return [step for step in steps if unique_terms(step.text) not in existing]
 
 
 def _number_steps(steps: Sequence[SubQuestion], before: Sequence[StepRecord], by: StepBy) -> list[StepRecord]:
@@ -409,12 +366,8 @@ def _stream_plan(runtime: Running, steps: Sequence[StepRecord]) -> None:
 
 def _end_reason(state: ResearchState, run: Run) -> str:
     """Return why no more steps may start, or ""."""
-    is_last_round = state["round"] >= _MAX_ROUNDS
-    return limit_reached(run, _searches_left(state, run)) or ("budget_rounds" if is_last_round else "")
-
-
-def _searches_left(state: ResearchState, run: Run) -> int:
-    return searches_left(run, state["searches"], MAX_SEARCHES)
+    limit = limit_reached(run, searches_left(run, state["searches"], MAX_SEARCHES))
+    return limit or ("budget_rounds" if state["round"] >= _MAX_ROUNDS else "")
 
 
 def stagnation(state: ResearchState, gains: Sequence[int], round_: Sequence[str], run: Run) -> str:

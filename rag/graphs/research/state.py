@@ -92,7 +92,7 @@ def _merge_ledgers(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> dict[s
 
 def _merge_entries(one: Entry, other: Entry) -> Entry:
     return {
-        "passage": asdict(merge_readings(_entry_passage(one), _entry_passage(other))),
+        "passage": asdict(merge_readings(passage_of(one["passage"]), passage_of(other["passage"]))),
         "ranks": {**one["ranks"], **other["ranks"]},
         "distilled": list(dict.fromkeys([*one["distilled"], *other["distilled"]])),
         "source": one["source"],
@@ -184,14 +184,10 @@ def may_search_web(state: ResearchState, run: Run) -> bool:
     return web_search(run) is not None and (run.options.web == "allowed" or state["web"] == "yes")
 
 
-def _entry_passage(entry: Entry) -> Passage:
-    return passage_of(entry["passage"])
-
-
 def step_passages(state: ResearchState, step_id: str) -> list[Passage]:
     """Return the passages that a step found, best first."""
     ranked = [(entry["ranks"][step_id], entry) for entry in state["ledger"].values() if step_id in entry["ranks"]]
-    return [_entry_passage(entry) for _, entry in sorted(ranked, key=lambda one: one[0])]
+    return [passage_of(entry["passage"]) for _, entry in sorted(ranked, key=lambda one: one[0])]
 
 
 def apply_changes(steps: Sequence[StepRecord], changes: Sequence[Change]) -> list[StepRecord]:
@@ -200,27 +196,19 @@ def apply_changes(steps: Sequence[StepRecord], changes: Sequence[Change]) -> lis
     for change in changes:
         step_id = str(change.data.get("id", ""))
         if change.kind == "step_add":
-            plan = _add_step(plan, step_id, change.data)
+            text = _sub_question(change.data)
+            if step_id and text and not any(one["id"] == step_id for one in plan):
+                question = SubQuestion(text, tool="web" if change.data.get("tool") == "web" else "library")
+                plan.append(open_step(step_id, question, [], "person"))
         elif change.kind == "step_edit":
             plan = [_edit_step(one, change.data) if one["id"] == step_id else one for one in plan]
         elif change.kind == "step_skip":
-            plan = [{**one, "status": "skipped"} if _is_open(one, step_id) else one for one in plan]
+            skipped: StepRecord = {"status": "skipped"}
+            plan = [{**one, **skipped} if (one["id"], one["status"]) == (step_id, "open") else one for one in plan]
         elif change.kind == "step_order":
             places = {str(id_): place for place, id_ in enumerate(change.data.get("ids", ()))}
             plan.sort(key=lambda one: places.get(one["id"], len(places)))
     return plan
-
-
-def _is_open(step: StepRecord, step_id: str) -> bool:
-    return step["id"] == step_id and step["status"] == "open"
-
-
-def _add_step(plan: list[StepRecord], step_id: str, data: Mapping[str, Any]) -> list[StepRecord]:
-    text = _sub_question(data)
-    if not (step_id and text) or any(one["id"] == step_id for one in plan):
-        return plan
-    question = SubQuestion(text, tool="web" if data.get("tool") == "web" else "library")
-    return [*plan, open_step(step_id, question, [], "person")]
 
 
 def open_step(step_id: str, step: SubQuestion, needs: list[str], by: StepBy) -> StepRecord:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate
@@ -181,7 +181,8 @@ def _gather_page(page: Page | None, reader: PageReader, whole: bool) -> SummaryC
         content.add(page, [sections[n] for n in places], f"## {_heading(name)}" if name else "", len(parts))
     content.passages += [_as_passage(page, sections[n]) for n in skipped if whole]
     content.skipped_sections = 0 if whole else len(skipped)
-    return _set_ids(content, {page.url_hash: reader.passages(page.url_hash)})
+    _set_ids(content, page.url_hash, reader)
+    return content
 
 
 def _by_site(pages: Sequence[Page]) -> list[Page]:
@@ -203,7 +204,7 @@ def _add_page(content: SummaryContent, entry: Page, reader: PageReader, above: s
     pieces = [sections[places[0]] for places in select_parts(sections)[: max(1, _PARTS // parts)]]
     content.add(page, pieces, f"{above}### {_heading(page.title or page.url)}", parts)
     content.pages += 1
-    _set_ids(content, {page.url_hash: reader.passages(page.url_hash)})
+    _set_ids(content, page.url_hash, reader)
     return True
 
 
@@ -244,7 +245,7 @@ def gather_changes(pages: Sequence[Page], question: Question, reader: PageReader
             if sections:
                 content.add(page, sections, f"{above}### {_heading(page.title or page.url)}", 1)
                 content.pages += 1
-                _set_ids(content, {page.url_hash: reader.passages(page.url_hash)})
+                _set_ids(content, page.url_hash, reader)
                 above = ""
             elif _add_page(content, page, reader, above, _PARTS):
                 above = ""
@@ -271,7 +272,9 @@ def _find_changes(entry: Page, reader: PageReader, since: str) -> tuple[Kind | N
     relevant = [(piece, end) for piece, end in zip(pieces, ends, strict=True) if len(re.findall(r"\w", piece.text)) > 1]
     added = [(end - len(piece.text), end) for piece, end in relevant if piece.kind == "added"]
     removed = [(end - 1, end + 1) for piece, end in relevant if piece.kind == "removed"]
-    sentences = list(sentences_at(page.text, added or removed))[:_MAX_CHANGED_SENTENCES]
+    spans = added or removed
+    overlapping = [(a, b) for a, b in split_sentences(page.text) if any(a < end and start < b for start, end in spans)]
+    sentences = overlapping[:_MAX_CHANGED_SENTENCES]
     kind: Kind | None = "changed" if added else "shortened"
     return kind if sentences else None, page, [Section((), start, end) for start, end in sentences]
 
@@ -285,18 +288,13 @@ def _as_passage(page: Page, piece: Section) -> Passage:
     return Passage("", *fields, piece.path, text, piece.start, piece.end, date=page.modified or page.published)
 
 
-def _set_ids(content: SummaryContent, chunks: Mapping[str, Sequence[Passage]]) -> SummaryContent:
-    """Set the ids of these pages' passages: each gets the id of the chunk that it starts in."""
-    content.passages = [
-        _with_chunk_id(passage, chunks[passage.url_hash]) if passage.url_hash in chunks and not passage.id else passage
-        for passage in content.passages
-    ]
-    return content
-
-
-def _with_chunk_id(passage: Passage, chunks: Sequence[Passage]) -> Passage:
-    preceding = [one for one in chunks if one.start <= passage.start] or chunks[:1]
-    return replace(passage, id=preceding[-1].id, library=preceding[-1].library) if preceding else passage
+def _set_ids(content: SummaryContent, url_hash: str, reader: PageReader) -> None:
+    """Set the ids of a page's passages: each gets the id of the chunk that it starts in."""
+    chunks = reader.passages(url_hash)
+    for place, passage in enumerate(content.passages):
+        if passage.url_hash == url_hash and not passage.id and chunks:
+            preceding = [chunk for chunk in chunks if chunk.start <= passage.start] or chunks[:1]
+            content.passages[place] = replace(passage, id=preceding[-1].id, library=preceding[-1].library)
 
 
 def _heading(heading: str) -> str:
@@ -366,17 +364,13 @@ def select_parts(sections: Sequence[Section]) -> list[list[int]]:
     sizes = {path: sum(sections[n].end - sections[n].start for n in places) for path, places in parts.items()}
     selected: set[tuple[str, ...]] = set()
     for depth in range(max(map(len, parts)), 0, -1):
-        for group in _largest(sizes, depth):
+        groups: Counter[tuple[str, ...]] = Counter()
+        for path, size in sizes.items():
+            groups[path[:depth]] += size
+        for group, _ in groups.most_common(_MAX_SECTIONS):
             if not any(path[:depth] == group for path in selected):
                 selected.add(max((path for path in sizes if path[:depth] == group), key=sizes.__getitem__))
     return [places for path, places in parts.items() if path in selected]
-
-
-def _largest(sizes: Mapping[tuple[str, ...], int], depth: int) -> list[tuple[str, ...]]:
-    groups: dict[tuple[str, ...], int] = {}
-    for path, size in sizes.items():
-        groups[path[:depth]] = groups.get(path[:depth], 0) + size
-    return sorted(groups, key=lambda group: -groups[group])[:_MAX_SECTIONS]
 
 
 def leading_sentences(text: str, count: int) -> list[Quotable]:
@@ -410,10 +404,3 @@ def select_sentences(texts: Sequence[str], parts: int) -> list[list[Quotable]]:
         sentences.append(leading_sentences(text, limit) if limit else [])
         remaining -= len(sentences[-1])
     return sentences
-
-
-def sentences_at(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of the sentences that overlap these spans, in order."""
-    for start, end in split_sentences(text):
-        if any(a < end and start < b for a, b in spans):
-            yield start, end

@@ -18,7 +18,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Overwrite, Send
 from typing_extensions import TypedDict
 
-from rag.checking.citations import Check, ScoredStatement, check_with
+from rag.checking.citations import Check, check_with
 from rag.checking.statements import remove_spans
 from rag.checking.verifier import Claim, Judgement, Verifier
 from rag.errors import ModelError
@@ -70,7 +70,7 @@ _HEADING: Final = lazy_regex(r"\s*(?:#{1,6}\s|\*\*[^*\n]+\*\*\s*$)")
 
 
 class SummaryState(ConversationState, total=False):
-    """The conversation, and the fields of the current question, which `_blank_state` resets.
+    """The conversation, and the fields of the current question, which `enter` resets.
 
     `page` is the hash of the only page, if its summary may be stored. `told` is the notice about the coverage,
     `batches` are the passage numbers of each request. `composed` is `quoted` if rules replaced the model.
@@ -93,15 +93,11 @@ class NoteInput(TypedDict):
     numbers: list[int]
 
 
-def _blank_state(question: str) -> dict[str, Any]:
-    """Return the initial fields of a new question."""
-    empty: dict[str, Any] = {"page": "", "parts": [], "passages": [], "batches": [], "notes": Overwrite([])}
-    return {**blank_fields(question), **empty, "told": None, "composed": ""}
-
-
 async def enter(state: SummaryState, runtime: Running) -> Result:
     """Start a question; only the conversation survives from the earlier state."""
-    update, run = _blank_state(state["question"].strip()), runtime.context
+    run = runtime.context
+    empty: dict[str, Any] = {"page": "", "parts": [], "passages": [], "batches": [], "notes": Overwrite([])}
+    update = {**blank_fields(state["question"].strip()), **empty, "told": None, "composed": ""}
     if end := check_question(update):
         return end
     alone = await asyncio.to_thread(is_standalone, run.question, run.cache.retriever.reader)
@@ -206,23 +202,19 @@ async def note(state: NoteInput, runtime: Running) -> Result:
 async def write(state: SummaryState, runtime: Running) -> Result:
     """Have the model write, from its notes if the passages exceed its context; quote without a model or if it fails."""
     run, passages = runtime.context, _passages(state)
-    quoted = _quote(state["parts"])
-    text, problem = await write_or_quote(_by_model(state, passages, run), _stream(quoted), runtime)
+    quoted, by_model = _quote(state["parts"]), None
+    if run.chat is not None:
+        numbered = list(enumerate(passages, 1))
+        notes = parse_notes(numbered, state["notes"])
+        context_passages = fit(notes or numbered, run.options.context_tokens - _OVERHEAD_TOKENS)
+        headings, question = _headings(state["parts"]), question_of(state)
+        prompt = requests.by_headings(run.chat.texts, "summary", question, headings, context_passages)
+        by_model = run.chat.stream(prompt)
+    text, problem = await write_or_quote(by_model, _stream(quoted), runtime)
     composed = "quoted" if problem and text == quoted else ""
     notice = record(problem) if problem else None
     runtime.stream_writer({"composed": composed})
     return {"text": text, "composed": composed, "notice": notice}, step_note("summary_written", passages=len(passages))
-
-
-def _by_model(state: SummaryState, passages: Sequence[Passage], run: Run) -> AsyncIterator[str] | None:
-    if run.chat is None:
-        return None
-    numbered = list(enumerate(passages, 1))
-    notes = parse_notes(numbered, state["notes"])
-    context_passages = fit(notes or numbered, run.options.context_tokens - _OVERHEAD_TOKENS)
-    headings = _headings(state["parts"])
-    prompt = requests.by_headings(run.chat.texts, "summary", question_of(state), headings, context_passages)
-    return run.chat.stream(prompt)
 
 
 def _headings(parts: Sequence[PartRecord]) -> list[str]:
@@ -256,7 +248,9 @@ async def verify(state: SummaryState, runtime: Running) -> Result:
     by_model = run.chat is not None and state["composed"] != "quoted"
     verifiers = [_CachingVerifier(verifier) for verifier in run.verifiers] if by_model else []
     check, struck = await _remove_unsupported(state["text"], passages, verifiers, state, run)
-    missing = [part for part in state["parts"] if part["quotes"] and not _cites(check, part, passages)]
+    cited = [quote.source.passage for one in check.scored_statements if one.is_counted for quote in one.quotes]
+    quoted = [part for part in state["parts"] if part["quotes"]]
+    missing = [part for part in quoted if not any(passages[number - 1] in cited for number in part["numbers"])]
     if by_model and missing:
         text = "\n\n".join([check.text, _quote(missing)])
         check, _ = await _remove_unsupported(text, passages, verifiers, state, run)
@@ -306,24 +300,13 @@ async def _remove_unsupported(
 
 def _find_unsupported(check: Check) -> list[tuple[int, int]]:
     """Return the bounds of the sentences that are neither headings nor supported by their citations."""
-    return [(one.sentence.start, one.sentence.stop) for one in check.scored_statements if not _is_kept(one)]
-
-
-def _is_kept(statement: ScoredStatement) -> bool:
-    """Return whether a sentence is a heading, or is supported by its citations."""
-    is_supported = statement.is_counted and statement.finding.verdict == "supported" and bool(statement.quotes)
-    return is_supported or (not statement.is_counted and bool(_HEADING.match(statement.sentence.bare)))
-
-
-def _cites(check: Check, part: PartRecord, passages: Sequence[Passage]) -> bool:
-    """Return whether a sentence cites a passage of the part."""
-    part_passages = [passages[number - 1] for number in part["numbers"]]
-    return any(
-        quote.source.passage in part_passages
-        for one in check.scored_statements
-        if one.is_counted
-        for quote in one.quotes
-    )
+    spans = []
+    for one in check.scored_statements:
+        is_supported = one.is_counted and one.finding.verdict == "supported" and one.quotes
+        is_heading = not one.is_counted and _HEADING.match(one.sentence.bare)
+        if not (is_supported or is_heading):
+            spans.append((one.sentence.start, one.sentence.stop))
+    return spans
 
 
 def _result(check: Check, passages: Sequence[Passage]) -> dict[str, Any]:

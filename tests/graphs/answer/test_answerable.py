@@ -52,15 +52,8 @@ def test_fast_answers_what_is_doubtful_with_a_caveat(runs: Runs, answerable: flo
     assert outcome == "answered" or (answer.notice and answer.notice.code == "in_doubt")
 
 
-def test_deep_overrules_a_refusal_with_evidence_and_says_so(runs: Runs) -> None:
-    answer = run(runs, UNLIKELY, "deep", relevant=True)
-    assert answer.outcome == "caveat"
-    assert answer.citations
-
-
-def test_deep_does_not_overrule_without_evidence(runs: Runs) -> None:
-    assert run(runs, UNLIKELY, "deep", relevant=False).outcome == "not_in_pages"
-
-
-def test_the_searches_stand_in_the_answer(runs: Runs) -> None:
-    assert [search.question for search in run(runs, LIKELY).searches] == ["When did Mount Aso erupt?"]
+@pytest.mark.parametrize(("relevant", "outcome"), [(True, "caveat"), (False, "not_in_pages")])
+def test_deep_overrules_a_refusal_only_with_evidence(runs: Runs, relevant: bool, outcome: str) -> None:
+    answer = run(runs, UNLIKELY, "deep", relevant=relevant)
+    assert (answer.outcome, bool(answer.citations)) == (outcome, relevant)
+    assert answer.searches[0].question == "When did Mount Aso erupt?"

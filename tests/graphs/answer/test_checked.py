@@ -100,14 +100,14 @@ def test_a_wrong_number_is_repaired_and_the_rest_is_marked(runs: Runs, question:
     assert answer.citations[0].quote in (VOLCANO.split(". ")[0] + ".", TEA.split("。")[0] + "。")
 
 
-@pytest.mark.parametrize("mode", ["deep"])
 @pytest.mark.parametrize("text", ["阿苏火山于1953年喷发。[1]", "Mount Aso never erupted in 1953. [1]"])
-def test_a_models_verdict_stands(runs: Runs, mode: RunMode, text: str) -> None:
+def test_a_models_verdict_stands(runs: Runs, text: str) -> None:
     model = Model(text)
-    answer = run(runs, model, EN, mode)
+    answer = run(runs, model, EN, "deep")
+    assert answer.model_calls == 3, "one is left for the check"
     assert [(one.verdict, one.by, one.marks) for one in answer.statements] == [("supported", "model", (1,))]
     assert len(model.judged) == 1 and "1953" in model.judged[0]
-    rejected = run(runs, Model(text, NO), EN, mode)
+    rejected = run(runs, Model(text, NO), EN, "deep")
     assert [(one.verdict, one.by, one.marks) for one in rejected.statements] == [("unsupported", "model", ())]
 
 
@@ -115,10 +115,6 @@ def test_a_statement_beside_the_question_is_told(runs: Runs) -> None:
     aside = Reply(json.dumps({"verdicts": [{"number": 1, "verdict": "supported", "relevant": False}]}))
     answer = run(runs, Model("The town of Aso is inside it. [1]", aside), EN, "deep")
     assert [(one.verdict, one.relevant) for one in answer.statements] == [("supported", False)]
-
-
-def test_a_deep_run_has_a_call_for_the_check(runs: Runs) -> None:
-    assert run(runs, Model("In 1953 there was an eruption of Mount Aso. [1]"), EN, "deep").model_calls == 3
 
 
 def test_what_stands_there_to_the_letter_is_not_asked_about(runs: Runs) -> None:

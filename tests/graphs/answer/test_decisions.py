@@ -7,7 +7,6 @@ from langchain_core.messages import AIMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from rag.graphs.answer import MAX_QUERIES, MAX_QUERY_CHARACTERS, read_decision, retrieve_tool
-from rag.reasoning.questions import make_call
 
 
 def _calls(*calls: tuple[str, Any]) -> AIMessage:
@@ -19,11 +18,6 @@ def test_a_model_sees_one_string_and_nothing_of_the_run() -> None:
     assert function["name"] == "retrieve"
     assert function["parameters"]["properties"] == {"query": {"type": "string"}}
     assert function["parameters"]["required"] == ["query"]
-
-
-def test_text_alone_is_a_direct_answer() -> None:
-    wish = read_decision(AIMessage("Hello."))
-    assert (wish.text, wish.queries, wish.problem) == ("Hello.", (), "")
 
 
 def test_text_beside_a_call_is_no_answer() -> None:
@@ -55,7 +49,3 @@ def test_escapes_in_a_broken_call_are_read() -> None:
     call = {"name": "retrieve", "args": r'{"query": "\u8336 \"tea\"", }', "id": "1", "error": None}
     message = AIMessage("", invalid_tool_calls=[{**call, "type": "invalid_tool_call"}])
     assert read_decision(message).queries == ('茶 "tea"',)
-
-
-def test_a_made_call_is_read_back() -> None:
-    assert read_decision(make_call(["one", "two"])).queries == ("one", "two")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +32,22 @@ def question(mode: str = "judge", **options: Any) -> Question:
     return Question(WHOLE, ("main",), mode, options=RunOptions(**options))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server() -> Iterator[ChatServer]:
     with ChatServer(JudgeModel()) as its_server:
         yield its_server
 
 
+@pytest.fixture(scope="module")
+def undisturbed(server: ChatServer, tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    with closing(Process(tmp_path_factory.mktemp("other"), server.base_url)) as process:
+        return process.ask()[1]
+
+
 @pytest.fixture
 def process(tmp_path: Path, server: ChatServer) -> Iterator[Process]:
-    made = Process(tmp_path, server.base_url)
-    yield made
-    made.close()
+    with closing(Process(tmp_path, server.base_url)) as made:
+        yield made
 
 
 def tree_of(answer: Answer) -> list[tuple[Any, ...]]:
@@ -57,16 +63,14 @@ STEPS = [("enter", 1), *((node, times) for node in ("pick", "search", "judge", "
 
 
 @pytest.mark.parametrize(("node", "times"), STEPS)
-def test_a_tree_killed_at_any_step_ends_the_same(tmp_path: Path, server: ChatServer, node: str, times: int) -> None:
+def test_a_tree_killed_at_any_step_ends_the_same(
+    tmp_path: Path, server: ChatServer, undisturbed: Answer, node: str, times: int
+) -> None:
     (turn_id,) = run_and_kill(run_until, tmp_path, server.base_url, node, times)
-    process = Process(tmp_path, server.base_url)
-    try:
+    with closing(Process(tmp_path, server.base_url)) as process:
         process.wait_until_interrupted(turn_id)
         asked = process.conversations.resume_turn(turn_id, process.request(question()))
         answer = process.runs.wait(asked.run_id, 60)
-        _, undisturbed = process.ask()
-    finally:
-        process.close()
     assert tree_of(answer) == tree_of(undisturbed) and answer.text == undisturbed.text
     assert answer.outcome == "answered" and answer.model_calls <= 24
 
@@ -91,14 +95,11 @@ def test_an_overruled_verdict_starts_a_branch_and_keeps_the_original(
     _, third = process.ask(conversation=conversation, branch=branch_of(first, "n2", verdicts=verdicts))
     assert {row["node"]: row["answered"] for row in third.trail["tree"]} == {"n1": True, "n2": True}
     process.ask("fast", conversation)
-    again = Process(tmp_path, server.base_url)
-    try:
+    with closing(Process(tmp_path, server.base_url)) as again:
         turns = again.conversations.turns(conversation)
         kept = [tree_of(turn.answer) for turn in turns[:3] if turn.answer]
         assert kept == [tree_of(one) for one in (first, second, third)]
         _, fourth = again.ask(conversation=conversation, branch=branch_of(first, "n3"))
-    finally:
-        again.close()
     assert tree_of(fourth) == tree_of(first)
 
 

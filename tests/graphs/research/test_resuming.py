@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,17 @@ def _model() -> ResearchModel:
     return ResearchModel(steps=STEPS, report=report, replies={"ChoiceReply": going_on})
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server() -> Iterator[ChatServer]:
     with ChatServer(_model()) as its_server:
         yield its_server
+
+
+@pytest.fixture(scope="module")
+def undisturbed(server: ChatServer, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
+    with closing(make_process(tmp_path_factory.mktemp("other"), server.base_url)) as process:
+        run_id = process.conversations.ask(process.request(QUESTION)).run_id
+        return _summary(process.runs.wait(run_id, 60))
 
 
 def run_until(folder: Path, base_url: str, node: str, times: int) -> list[str]:
@@ -49,30 +57,20 @@ def run_until(folder: Path, base_url: str, node: str, times: int) -> list[str]:
 
 
 @pytest.mark.parametrize(("node", "times"), [(node, 1) for node in FINISHED[:-1]] + [("step", 2), ("dispatch", 2)])
-def test_a_report_killed_at_any_step_ends_the_same(tmp_path: Path, server: ChatServer, node: str, times: int) -> None:
+def test_a_report_killed_at_any_step_ends_the_same(
+    tmp_path: Path, server: ChatServer, undisturbed: tuple[Any, ...], node: str, times: int
+) -> None:
     turn_id, *searched = run_and_kill(run_until, tmp_path, server.base_url, node, times)
-    process = make_process(tmp_path, server.base_url)
-    try:
+    with closing(make_process(tmp_path, server.base_url)) as process:
         turn = process.wait_until_interrupted(turn_id)
         assert turn.can_resume
         asked = process.conversations.resume_turn(turn_id, process.request(QUESTION))
         answer = process.runs.wait(asked.run_id, 60)
         with pytest.raises(RagError):
             process.conversations.resume_turn(turn_id, process.request(QUESTION))
-    finally:
-        process.close()
-    assert _summary(answer) == _summary(_undisturbed(tmp_path / "other", server))
+    assert _summary(answer) == undisturbed
     assert sorted({*searched, *process.retriever.queries}) == sorted([FIRST, SECOND, THIRD])
     assert answer.model_calls <= 16
-
-
-def _undisturbed(folder: Path, server: ChatServer) -> Answer:
-    folder.mkdir()
-    process = make_process(folder, server.base_url)
-    try:
-        return process.runs.wait(process.conversations.ask(process.request(QUESTION)).run_id, 60)
-    finally:
-        process.close()
 
 
 def _summary(answer: Answer) -> tuple[Any, ...]:
