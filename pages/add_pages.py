@@ -63,7 +63,9 @@ def draw() -> None:
     with files:
         _draw_files(app, library, options, language)
     with samples:
-        _draw_samples(app, library, options, language)
+        st.markdown(label("add_samples_lead", language))
+        if st.button(label("add_samples_go", language), type="primary", icon=":material/auto_stories:", key="samples"):
+            _start(app.imports.add_examples(library=library, owner=person_id(), chunker=options.chunker))
     for tab in web:
         with tab:
             _start(draw_web_finds(app, library, options.chunker, options.force, language))
@@ -118,8 +120,17 @@ def _draw_links(app: App, library: str, options: _Options, language: Language) -
     )
     urls, dropped = find_urls(pasted or "")
     add = st.button(label("add_go", language), type="primary", icon=":material/add:", key="add-links")
-    _draw_count(app, library, urls, dropped, pasted or "", language)
-    if add and not (pasted or "").strip():
+    if urls:
+        text = label_count("add_found_one", "add_found", len(urls), language)
+        known = none_if_unavailable(lambda: app.library(library).find_known([url_hash(url) for url in urls]))
+        if known:
+            text += f" · {label_count('add_known_one', 'add_known', len(known), language)}"
+        if dropped:
+            text += f" · {label('add_dropped', language, count=dropped, limit=_LIMIT)}"
+        st.caption(text)
+    elif (pasted or "").strip():
+        st.caption(label("add_found_none", language))
+    elif add:
         st.caption(label("add_empty", language))
     if add and urls:
         job_id = app.imports.add_urls(
@@ -129,21 +140,6 @@ def _draw_links(app: App, library: str, options: _Options, language: Language) -
     with st.expander(label("bookmarklet", language), icon=":material/bookmark_add:", type="compact"):
         # page.js turns this link into a bookmarklet with the app's URL.
         st.markdown(label("bookmarklet_lead", language, link=f"[{label('bookmarklet_name', language)}](#bookmarklet)"))
-
-
-def _draw_count(app: App, library: str, urls: list[str], dropped: int, pasted: str, language: Language) -> None:
-    if not pasted.strip():
-        return
-    if not urls:
-        st.caption(label("add_found_none", language))
-        return
-    text = label_count("add_found_one", "add_found", len(urls), language)
-    known = none_if_unavailable(lambda: app.library(library).find_known([url_hash(url) for url in urls]))
-    if known:
-        text += f" · {label_count('add_known_one', 'add_known', len(known), language)}"
-    if dropped:
-        text += f" · {label('add_dropped', language, count=dropped, limit=_LIMIT)}"
-    st.caption(text)
 
 
 def _draw_files(app: App, library: str, options: _Options, language: Language) -> None:
@@ -166,24 +162,12 @@ def _draw_files(app: App, library: str, options: _Options, language: Language) -
         job_id = app.imports.add_files(files, library=library, owner=person_id(), chunker=options.chunker)
         release_uploads(uploads)
         _start(job_id)
-    _draw_stored_files(app, library, language)
-
-
-def _draw_stored_files(app: App, library: str, language: Language) -> None:
-    """Offer to read files again that gave no page, but that this version reads differently."""
-    count = jobs_of(app).count_unread_files(library)
-    if not count:
-        return
-    st.caption(label("add_files_kept", language))
-    text = label_count("add_files_reread_one", "add_files_reread", count, language)
-    if st.button(text, icon=":material/replay:", key="files-reread"):
-        _start(next(iter(jobs_of(app).reread_files(library)), None))
-
-
-def _draw_samples(app: App, library: str, options: _Options, language: Language) -> None:
-    st.markdown(label("add_samples_lead", language))
-    if st.button(label("add_samples_go", language), type="primary", icon=":material/auto_stories:", key="samples"):
-        _start(app.imports.add_examples(library=library, owner=person_id(), chunker=options.chunker))
+    # Files that gave no page, but that this version reads differently.
+    if count := jobs_of(app).count_unread_files(library):
+        st.caption(label("add_files_kept", language))
+        text = label_count("add_files_reread_one", "add_files_reread", count, language)
+        if st.button(text, icon=":material/replay:", key="files-reread"):
+            _start(next(iter(jobs_of(app).reread_files(library)), None))
 
 
 def _start(job_id: str | None) -> None:

@@ -120,16 +120,16 @@ def _draw_list(app: App, library: str, pages: list[Page], language: Language) ->
     elif listed.pages:
         above = st.container()
         identity = f"{library}-{len(pages)}-{hash((criteria, tuple(matches)))}"
-        selection = draw_page_table(listed.pages, excluded, identity, language)
-        if selection.opened is not None:
+        opened, selected = draw_page_table(listed.pages, excluded, identity, language)
+        if opened is not None:
             clear_selection()
-            set_param("page", selection.opened.url_hash)
+            set_param("page", opened.url_hash)
             st.rerun()
         with above:
             if not app.roles.has(library, "editor"):
                 st.caption(label("library_open", language))
-            elif selection.selected:
-                draw_bulk(app, library, selection.selected, excluded, language)
+            elif selected:
+                draw_bulk(app, library, selected, excluded, language)
             else:
                 st.caption(label("library_pick", language))
     else:
@@ -139,20 +139,28 @@ def _draw_list(app: App, library: str, pages: list[Page], language: Language) ->
 
 def _lead(pages: list[Page], language: Language) -> str:
     sites = len({page.site for page in pages if page.site})
-    return label_count(
-        "library_lead_one",
-        "library_lead",
-        len(pages),
-        language,
-        chunks=chunk_count(sum(page.chunks for page in pages), language),
-        sites=label_count("library_site", "library_sites", sites, language),
-    )
+    counts = {
+        "chunks": chunk_count(sum(page.chunks for page in pages), language),
+        "sites": label_count("library_site", "library_sites", sites, language),
+    }
+    return label_count("library_lead_one", "library_lead", len(pages), language, **counts)
 
 
 def _draw_actions(app: App, library: str, pages: list[Page], language: Language) -> None:
     if not app.roles.has(library, "editor"):
         st.caption(f":material/visibility: {label('role_reads_only', language)}")
         return
+
+    @st.dialog(label("library_clear_title", language))
+    def confirm_clear() -> None:
+        title = escape_line(app.libraries.title(library))
+        st.markdown(label("library_clear_sentence", language, count=len(pages), library=title))
+        sure = st.checkbox(label("library_clear_confirm", language), key="clear-sure")
+        if draw_decision(label("library_clear", language), "clear-go", language, disabled=not sure):
+            app.clear_library(library)
+            session().notices.append(Notice("page_removed_done"))
+            st.rerun()
+
     with st.container(horizontal=True, gap="small", key="upkeep"):
         web = any(page.source == "web" for page in pages)
         text = label("library_recheck_all", language)
@@ -164,24 +172,9 @@ def _draw_actions(app: App, library: str, pages: list[Page], language: Language)
         draw_rename(app, library, language)
         draw_access(app, library, language)
         if st.button(label("library_clear", language), icon=":material/delete_sweep:", type="tertiary", key="clear"):
-            _confirm_clear(app, library, len(pages), language)
+            confirm_clear()
         draw_delete_library(app, library, language)
     draw_restorable_libraries(app, language)
-
-
-def _confirm_clear(app: App, library: str, count: int, language: Language) -> None:
-    @st.dialog(label("library_clear_title", language))
-    def ask() -> None:
-        st.markdown(
-            label("library_clear_sentence", language, count=count, library=escape_line(app.libraries.title(library)))
-        )
-        sure = st.checkbox(label("library_clear_confirm", language), key="clear-sure")
-        if draw_decision(label("library_clear", language), "clear-go", language, disabled=not sure):
-            app.clear_library(library)
-            session().notices.append(Notice("page_removed_done"))
-            st.rerun()
-
-    ask()
 
 
 draw()

@@ -79,8 +79,13 @@ def _search(app: App, library: str, question: str, language: Language) -> Retrie
 
 
 def _draw_results(app: App, library: str, result: Retrieval, language: Language) -> None:
+    if result.passages:
+        time = duration(sum(result.ms.values()), language)
+        summary = label_count("search_count_one", "search_count", len(result.passages), language, time=time)
+    else:
+        summary = label("search_found_none_filtered" if session().scope.filter_count else "search_found_none", language)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.caption(_summary(result, language), width="content")
+        st.caption(summary, width="content")
         if st.button(
             label("search_ask", language),
             icon=":material/forum:",
@@ -100,13 +105,6 @@ def _draw_results(app: App, library: str, result: Retrieval, language: Language)
             draw_passage(app, library, passage, result.question, language, key=f"found-{number}", number=number)
     with explanation:
         draw_explanation(result, language, key="found")
-
-
-def _summary(result: Retrieval, language: Language) -> str:
-    if not result.passages:
-        return label("search_found_none_filtered" if session().scope.filter_count else "search_found_none", language)
-    time = duration(sum(result.ms.values()), language)
-    return label_count("search_count_one", "search_count", len(result.passages), language, time=time)
 
 
 draw()

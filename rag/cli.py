@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from io import TextIOWrapper
-from typing import Any, Final, TextIO, get_args
+from typing import Any, Final, get_args
 
 from rag import __version__
 from rag.config import CHUNKERS, STRATEGIES, Settings, load_settings
@@ -34,10 +34,14 @@ _WITHOUT_DATABASE: Final = frozenset(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    _replace_unprintable(sys.stdout, sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # prints "?" for characters that the terminal cannot show
     parser = _build_parser()
     options = parser.parse_args(arguments)
-    _log_to_stderr(options.verbose)
+    level = logging.INFO if options.verbose else logging.ERROR
+    configure_logging(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s")
+    warnings.simplefilter("ignore", DeprecationWarning)
     if len(options.library) > 1 and options.run not in ("questions.search", "questions.ask"):
         parser.error("only search and ask accept several libraries")
     overrides = {"rag_data_dir": options.data_dir, "chunker": getattr(options, "chunker", None)}
@@ -58,13 +62,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _replace_unprintable(*streams: TextIO) -> None:
-    """Make output streams print "?" for characters they cannot encode."""
-    for stream in streams:
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
-
-
 def _load_command(name: str) -> Command:
     """Import a command's function from `rag.commands`, lazily, so that --help does not load the app."""
     module, _, function = name.partition(".")
@@ -76,15 +73,6 @@ def _print_error(error: RagError, status: int) -> int:
     logging.getLogger(__name__).debug("details", exc_info=error)
     print(f"error: {strip_controls(str(error))}", file=sys.stderr)
     return status
-
-
-def _log_to_stderr(verbose: bool) -> None:
-    configure_logging(
-        stream=sys.stderr,
-        level=logging.INFO if verbose else logging.ERROR,
-        format="%(levelname)s %(name)s: %(message)s",
-    )
-    warnings.simplefilter("ignore", DeprecationWarning)
 
 
 def _build_parser() -> argparse.ArgumentParser:

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-from rag.app import imports, libraries
+from rag.app import App, imports, libraries
 from rag.commands import pages
 from rag.graphs.modes import MODES
 from rag.ingest.chunking import get_chunker
@@ -32,6 +32,7 @@ from rag.ui.serving.startup import skip_component_scan
 from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
 from tests.support import postgres
+from tests.support.apps import finish, open_app
 from tests.support.hashed_model import HashedModel, use_hashed_model
 from tests.support.page_server import PageServer
 from tests.support.quoting import builtin_model
@@ -192,6 +193,22 @@ def small_library(tmp_path: Path, model: HashedModel) -> Iterator[Library]:
 @pytest.fixture(scope="session")
 def parser(shared_parser: Parser) -> Parser:
     return shared_parser
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[App]:
+    """Yield an app with an empty library."""
+    with closing(open_app(tmp_path)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def samples_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the data folder, to be copied, of an app with the sample pages and the built-in model."""
+    folder = tmp_path_factory.mktemp("samples")
+    with closing(open_app(folder)) as app:
+        finish(app, app.imports.add_examples(library="main"))
+    return folder
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -15,8 +14,7 @@ import pytest
 from examples import langchain_program
 from rag.app import App, ChatOptions, RunOptions
 from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreUnavailableError
-from rag.ingest.batch import ingest_all
-from rag.ingest.sources import example_sources, record_sources
+from rag.ingest.sources import example_sources
 from rag.locales import say
 from rag.prompts.texts import SHIPPED
 from rag.retrieval.context import CAVEAT_THRESHOLD
@@ -26,7 +24,7 @@ from rag.store.qdrant.library import open_library
 from rag.store.values import Filters, wait_limit
 from rag.tracing import Span
 from rag.types import Answer, Notice, Retrieval
-from tests.support.apps import finish, open_app
+from tests.support.apps import add_records, open_app, until
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
@@ -37,10 +35,9 @@ pytestmark = pytest.mark.weights
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def app(samples_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Yield an app with the sample pages."""
-    with closing(open_app(tmp_path_factory.mktemp("data"))) as app:
-        finish(app, app.imports.add_examples(library="main"))
+    with closing(open_app(copytree(samples_folder, tmp_path_factory.mktemp("app") / "data"))) as app:
         yield app
 
 
@@ -164,8 +161,7 @@ def test_it_starts_while_its_server_is_away_and_finds_it_by_itself(tmp_path: Pat
             with pytest.raises(StoreUnavailableError):
                 app.library()
         with server:
-            while app.outage():
-                time.sleep(0.05)
+            until(lambda: not app.outage())
             assert app.library().page_count() == 0
 
 
@@ -202,17 +198,12 @@ def notes(answer: Answer) -> Any:
     return answer.searches[0].notes
 
 
-def test_in_fast_mode_a_passage_is_one_more_call(app: App) -> None:
-    model = Model(passage="The Team plan costs nine euros.")
-    answer = ask_model(app, PRICE, model, mode="fast", strategy="hyde")
-    assert (answer.outcome, answer.model_calls, model.kinds) == ("answered", 2, ["passage", "other"])
-
-
-def test_in_deep_mode_a_passage_is_one_more_call_that_counts(app: App) -> None:
+@pytest.mark.parametrize("mode", ["fast", "deep"])
+def test_a_passage_is_one_more_call_that_counts(app: App, mode: str) -> None:
     model = Model(passage="The Team plan costs nine euros per person and month.")
-    answer = ask_model(app, PRICE, model, mode="deep", strategy="hyde")
+    answer = ask_model(app, PRICE, model, mode=mode, strategy="hyde")
     assert answer.outcome == "answered"
-    assert model.kinds.count("passage") == 1
+    assert model.kinds == ["passage", "other"] if mode == "fast" else model.kinds.count("passage") == 1
     assert answer.model_calls == len(model.kinds)
     assert notes(answer)["passage"] == model.texts["passage"]
 
@@ -273,12 +264,14 @@ def test_what_was_chosen_beside_the_question_is_kept(app: App) -> None:
     assert {passage.url_hash for passage in answer.passages} <= {page.url_hash}
 
 
+TEA = {"url": "https://a.example/tea", "title": "Tea", "text": "Green tea needs cooler water."}
+
+
 def test_the_settings_choose_the_strategy_and_the_reranker(tmp_path: Path) -> None:
     folder = build_tiny_reranker(tmp_path / "reranker")
-    line = json.dumps({"url": "https://a.example/tea", "title": "Tea", "text": "Green tea needs cooler water."})
     for reranker, code in ((str(folder), "rerank_with"), ("", "rerank_without_weights")):
         with closing(open_app(tmp_path, strategy="rerank", reranker_model=reranker)) as app:
-            list(ingest_all(app.imports.ingestor("main"), list(record_sources([line], "lines"))))
+            add_records(app, TEA)
             found = app.search("green tea", library="main")
             assert (found.strategy, found.notes["reranker"]["code"]) == ("rerank", code)
             assert app.search("green tea", library="main", strategy="keyword").strategy == "keyword"
@@ -286,8 +279,7 @@ def test_the_settings_choose_the_strategy_and_the_reranker(tmp_path: Path) -> No
 
 def test_a_reranker_that_cannot_be_loaded_is_said(tmp_path: Path) -> None:
     with closing(open_app(tmp_path, reranker_model="/no/such")) as app:
-        line = json.dumps({"url": "https://a.example/tea", "title": "Tea", "text": "Green tea needs cooler water."})
-        list(ingest_all(app.imports.ingestor("main"), list(record_sources([line], "lines"))))
+        add_records(app, TEA)
         found = app.search("green tea", library="main")
         assert found.passages
         assert "RERANKER_MODEL" in say(Notice(**found.notes["fell_back"]), "en")
@@ -304,10 +296,7 @@ def test_a_fast_answer_makes_one_search_and_its_follow_ups_none(app: App, monkey
     monkeypatch.setattr(Retriever, "search", counted)
     asked = app.converse(Question("绿茶用多少度的水泡？", ("main",)))
     app.wait(asked.run_id, 60)
-    until = time.monotonic() + 60
-    while not app.conversations.turn(asked.turn_id).suggestions:
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    until(lambda: app.conversations.turn(asked.turn_id).suggestions)
     assert len(searched) == 1
     assert [span.kind for span in app.conversations.spans(asked.turn_id)].count("leg") == 1
 

@@ -26,6 +26,18 @@ def app(tmp_path: Path, page_server: PageServer) -> Iterator[App]:
         yield one
 
 
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, str]]:
+    """Yield an app with the page about tea, which tests leave as it is, and the page's address."""
+    with PageServer() as server:
+        url, allowed = server.add("/tea", TEA), f"{server.host}:{server.port}"
+        folder = tmp_path_factory.mktemp("harbour")
+        with closing(open_app(folder, fetch_allow_private_hosts=allowed)) as one:
+            one.imports.start()
+            asked(one, url)
+            yield one, url
+
+
 def asked(app: App, text: str, **options: object) -> TurnView:
     begun = app.converse(Question(text, ("main",), options=RunOptions(**options)))  # type: ignore[arg-type]
     app.wait(begun.run_id, 60)
@@ -80,28 +92,26 @@ def test_without_a_name_the_page_last_added_or_cited_is_to_be_removed(
         "remove {url}",
     ],
 )
-def test_a_page_is_removed_by_nobody_but_the_person(app: App, page_server: PageServer, text: str) -> None:
-    asked(app, page_server.url("/tea"))
+def test_a_page_is_removed_by_nobody_but_the_person(harbour: tuple[App, str], text: str) -> None:
+    app, url = harbour
     (page,) = app.library("main").pages()
-    turn = asked(app, text.format(url=page_server.url("/tea")))
+    turn = asked(app, text.format(url=url))
     assert turn.answer is not None and turn.answer.mode == "remove"
     assert turn.route["remove"] == [{"url_hash": page.url_hash, "title": "Tea of the Harbour", "library": ""}]
     assert "Nothing has been deleted yet" in turn.answer.text or "尚未删除" in turn.answer.text
     assert len(app.library("main").pages()) == 1
 
 
-def test_removing_an_unknown_page_suggests_the_closest_ones(app: App, page_server: PageServer) -> None:
-    asked(app, page_server.url("/tea"))
-    turn = asked(app, "Delete the page about the moon landing")
+def test_removing_an_unknown_page_suggests_the_closest_ones(harbour: tuple[App, str]) -> None:
+    turn = asked(harbour[0], "Delete the page about the moon landing")
     assert turn.answer is not None and turn.answer.mode == "remove" and "remove" not in turn.route
     assert [row["title"] for row in turn.route["near"]] == ["Tea of the Harbour"]
 
 
-@pytest.mark.parametrize("text", ["How do I delete a tin of tea?", "怎么删除茶叶订单？"])
-def test_a_question_about_removing_is_asked(app: App, page_server: PageServer, text: str) -> None:
-    asked(app, page_server.url("/tea"))
-    turn = asked(app, text)
-    assert turn.answer is not None and turn.answer.mode == "fast"
+@pytest.mark.parametrize("text", ["How do I delete a tin of tea?", "怎么删除茶叶订单？", "Where is Longjing tea sold?"])
+def test_a_plain_question_is_asked_and_nothing_is_told(harbour: tuple[App, str], text: str) -> None:
+    turn = asked(harbour[0], text)
+    assert turn.answer is not None and (turn.answer.mode, turn.route) == ("fast", {})
 
 
 def test_a_question_with_a_link_is_answered_from_its_page_first(app: App, page_server: PageServer) -> None:
@@ -159,32 +169,27 @@ def test_files_are_saved_and_then_asked(app: App) -> None:
     assert app.conversations.turn(begun.turn_id).route["route"] == "save_then_ask"
 
 
-def test_wishes_are_followed_and_told_and_can_be_taken_off(app: App, page_server: PageServer) -> None:
-    asked(app, page_server.url("/tea"))
+def test_wishes_are_followed_and_told_and_can_be_taken_off(harbour: tuple[App, str]) -> None:
     text = "In deep mode, use keyword search: where is Longjing tea sold?"
-    turn = asked(app, text)
+    turn = asked(harbour[0], text)
     assert turn.answer is not None
     assert (turn.answer.mode, turn.answer.question) == ("deep", "where is Longjing tea sold?")
     assert set(turn.route["wishes"]) == {"mode", "strategy"}
-    without = asked(app, text, without=("mode", "strategy"))
-    assert without.route == {}
-    assert without.answer is not None
-    assert without.answer.mode == "fast"
+    without = asked(harbour[0], text, without=("mode", "strategy"))
+    assert without.answer is not None and (without.answer.mode, without.route) == ("fast", {})
 
 
-def test_a_plain_question_starts_at_once_and_nothing_is_told(app: App) -> None:
-    assert asked(app, "Where is Longjing tea sold?").route == {}
-
-
-def test_an_overruled_route_applies_only_to_the_person_who_overruled_it(app: App) -> None:
+def test_an_overruled_route_applies_only_to_the_person_who_overruled_it(harbour: tuple[App, str]) -> None:
+    app, _ = harbour
     text = "The tally of it all, by site"
     app.overrule("main", text, "ask", owner="ann")
     assert app.route(text, "ann").by == "person"
     assert app.route(text, "bob").by != "person"
 
 
-def test_a_calculation_is_not_the_subject_of_a_follow_up(app: App, page_server: PageServer) -> None:
-    first = asked(app, page_server.url("/tea"))
+def test_a_calculation_is_not_the_subject_of_a_follow_up(harbour: tuple[App, str]) -> None:
+    app, url = harbour
+    first = asked(app, url)
     for text in ("12 * 7", "Where is Longjing tea sold?"):
         begun = app.converse(Question(text, ("main",)), conversation_id=first.conversation_id)
         answer = app.wait(begun.run_id, 60)
@@ -203,19 +208,22 @@ def test_a_calculation_is_not_the_subject_of_a_follow_up(app: App, page_server: 
         ("距离春节还有几天", "date"),
     ],
 )
-def test_a_message_that_its_tool_cannot_read_is_searched_for(app: App, text: str, likeliest: str) -> None:
+def test_a_message_that_its_tool_cannot_read_is_searched_for(
+    harbour: tuple[App, str], text: str, likeliest: str
+) -> None:
+    app, _ = harbour
     assert app.route(text).route == likeliest
     assert asked(app, text).route == {}, "a plain question"
     answer = asked(app, text, route=likeliest).answer
     assert answer is not None and answer.mode == "tool", "as the person chose"
 
 
-def test_a_message_that_its_tool_can_read_is_for_the_tool(app: App) -> None:
+def test_a_message_that_its_tool_can_read_is_for_the_tool(harbour: tuple[App, str]) -> None:
     for text, route, words in (
         ("100 dollars in euros", "calculate", "exchange rates"),
         ("what time is it in Tokyo?", "date", "(UTC+0900) in Tokyo"),
     ):
-        turn = asked(app, text)
+        turn = asked(harbour[0], text)
         assert turn.answer is not None
         assert turn.route["route"] == route and words in turn.answer.text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -18,21 +18,13 @@ from rag.app.chat_models import ChatModels, ConnectionStore, Holder
 from rag.errors import ModelError
 from rag.models.chat import check_chat_model
 from rag.types import Answer
-from tests.support.apps import app_settings, finish, open_app
+from tests.support.apps import app_settings, finish, open_app, until
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
 from tests.support.research_model import ResearchModel, step
 
 KEY = "sk-typed-by-ann"
 TEXT = b"# Aso\n\nMount Aso erupted in 1953, and again in 1979.\n\n# Bridge\n\nThe bridge was opened in 1932.\n"
-
-
-def until(happens: Callable[[], Any]) -> Any:
-    end = time.monotonic() + 60
-    while not (found := happens()):
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    return found
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,9 +10,7 @@ import pytest
 
 from rag.app import App, ChatOptions, Question, RunOptions
 from rag.conversations.conversations import TurnView
-from rag.ingest.batch import ingest_all
-from rag.ingest.sources import record_sources
-from tests.support.apps import open_app
+from tests.support.apps import add_records, open_app
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
 
@@ -25,8 +22,7 @@ OPENS = "When does the Paris office open in the morning?"
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[App]:
     with closing(open_app(tmp_path)) as app:
-        row = json.dumps({"url": "https://offices.example/", "title": "Offices", "lang": "en", "text": PAGE})
-        assert [one.status for _, one in ingest_all(app.imports.ingestor("main"), list(record_sources([row], "p")))]
+        add_records(app, {"url": "https://offices.example/", "title": "Offices", "lang": "en", "text": PAGE})
         yield app
 
 

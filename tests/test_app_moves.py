@@ -10,6 +10,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -21,7 +22,7 @@ from rag.ingest.sources import record_sources
 from rag.models import model_files
 from rag.models.model_files import MINILM, MINILM_STORED
 from rag.store.qdrant.records import LIBRARIES, chunks_collections, library_id
-from tests.support.apps import finish, open_app
+from tests.support.apps import finish, open_app, until
 
 pytestmark = [
     pytest.mark.weights,
@@ -52,19 +53,21 @@ def statuses(app: App, job: str) -> list[str]:
     return [result.status for result in finish(app, job)]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create the data of an app that was used with the old model: 25 pages, and an answer."""
-    app = open_app(tmp_path, embedding_model=MINILM)
-    finish(app, add(app, 0, 24))
-    asked = app.converse(Question("How often was the bell of station 9 wound?", ("main",)))
-    assert app.wait(asked.run_id, timeout=60).citations
-    end = time.monotonic() + 30
-    while not app._database.conversations.answers_with_citations("main", 1):
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    app.close()
-    return tmp_path
+    folder = tmp_path_factory.mktemp("used")
+    with closing(open_app(folder, embedding_model=MINILM)) as app:
+        finish(app, add(app, 0, 24))
+        asked = app.converse(Question("How often was the bell of station 9 wound?", ("main",)))
+        assert app.wait(asked.run_id, timeout=60).citations
+        until(lambda: app._database.conversations.answers_with_citations("main", 1))
+    return folder
+
+
+@pytest.fixture
+def folder(used: Path, tmp_path: Path) -> Path:
+    return copytree(used, tmp_path / "data")
 
 
 @pytest.fixture

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 
 from rag.app import App
 from rag.errors import RagError
 from rag.types import Citation
 from tests.store.support import save_turn
-from tests.support.apps import open_app
 
 OIL = "The lamp of Grey Point burns colza oil."
-
-
-@pytest.fixture
-def app(tmp_path: Path) -> Iterator[App]:
-    with closing(open_app(tmp_path)) as opened:
-        yield opened
 
 
 def test_an_answer_saved_as_a_page_is_excluded_from_answers(app: App) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 
 from rag.app import App
 from rag.errors import StoreUnavailableError
 from rag.reasoning.extractive import ExtractiveReasoner
-from tests.support.apps import finish, open_app
+from tests.support.apps import finish
 from tests.support.hashed_model import HashedBuiltin
 
 FAQ = """# Parking at the harbour
@@ -33,12 +29,6 @@ Caravans park on the northern quay only, for eight euros a day.
 The car park is open from six in the morning until midnight.
 """
 PLAIN = "# 灯塔\n\n灯塔建于一八七四年，由三位看守轮流值守，每晚点灯。\n\n灯塔每周三对游客开放。\n"
-
-
-@pytest.fixture
-def app(tmp_path: Path) -> Iterator[App]:
-    with closing(open_app(tmp_path)) as opened:
-        yield opened
 
 
 def save(app: App, *files: tuple[str, str]) -> dict[str, str]:

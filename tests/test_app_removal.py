@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-
-import pytest
 
 from rag.app import App
 from rag.ingest.sources import web_source
 from rag.store.qdrant.records import LIBRARIES, RESTORE_PERIOD, library_id
 from rag.store.sql.evaluation_table import StoredRow
 from tests.store.support import save_turn
-from tests.support.apps import finish, open_app
-
-
-@pytest.fixture
-def app(tmp_path: Path) -> Iterator[App]:
-    with closing(open_app(tmp_path)) as opened:
-        yield opened
+from tests.support.apps import finish
 
 
 def filled(app: App) -> str:

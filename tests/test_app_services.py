@@ -20,7 +20,7 @@ from rag.errors import ConfigError, ModelError, ModelMismatchError, RagError
 from rag.ingest.sources import record_sources
 from rag.models import model_files
 from rag.models.embedding import EmbeddingModel
-from tests.support.apps import finish, open_app
+from tests.support.apps import finish, open_app, until
 from tests.support.model_server import ModelServer, hash_texts
 from tests.support.quoting import builtin_model
 
@@ -131,20 +131,18 @@ def test_a_served_model_needs_a_name() -> None:
         load_settings(None, embedding_base_url="http://127.0.0.1:1", embedding_model="builtin")
 
 
-@pytest.fixture
-def asked(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the data folder of an app with answered questions and citations."""
-    with app_of(tmp_path) as app:
+    folder = tmp_path_factory.mktemp("asked")
+    with app_of(folder) as app:
         add(app)
         for number, page in enumerate(PAGES):
             thing = page["text"].split()[1]
             run = app.converse(Question(f"How often was the {thing} of station {number} wound?", ("main",))).run_id
             assert app.wait(run, timeout=60).citations
-        deadline = time.monotonic() + 30
-        while len(app._database.conversations.answers_with_citations("main", 50)) < len(PAGES):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-    return tmp_path
+        until(lambda: len(app._database.conversations.answers_with_citations("main", 50)) == len(PAGES))
+    return folder
 
 
 def test_a_reranker_by_address_runs_only_after_a_comparison(

@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
 
 from rag.app import App, Question
-from rag.ingest.batch import ingest_all
-from rag.ingest.sources import example_sources, record_sources
 from rag.types import Answer
-from tests.support.apps import open_app
+from tests.support.apps import add_records, open_app
 from tests.support.chat_server import ChatServer, Reply, Request
 
 pytestmark = pytest.mark.weights
@@ -38,12 +37,11 @@ Script = Callable[[Request], Reply | str]
 @contextmanager
 def app_with(script: Script, folder: Path, **settings: Any) -> Iterator[tuple[App, ChatServer]]:
     rows = [{"url": url, "title": title, "lang": "en", "text": text} for url, (title, text) in PAGES.items()]
-    pages = record_sources([json.dumps(row) for row in rows], "pages.jsonl")
     with ExitStack() as stack:
         server = stack.enter_context(ChatServer(script))
         app = open_app(folder, llm_model="small", llm_base_url=server.base_url, **settings)
         stack.enter_context(closing(app))
-        list(ingest_all(app.imports.ingestor("main"), list(pages)))
+        add_records(app, *rows)
         yield app, server
 
 
@@ -139,7 +137,7 @@ def test_deep_answers_do_not_grade_what_the_search_is_sure_of(tmp_path: Path) ->
 
 
 @pytest.fixture(scope="module")
-def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, list[Reply]]]:
+def samples(samples_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, list[Reply]]]:
     """Yield an app with the sample pages, and the replies, of which its model sends the last."""
     said: list[Reply] = []
 
@@ -148,9 +146,8 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, lis
         return replace(said[-1], text=said[-1].text.replace("MARKER", marker[0] if marker else ""))
 
     with ChatServer(script) as server:
-        folder = tmp_path_factory.mktemp("samples")
+        folder = copytree(samples_folder, tmp_path_factory.mktemp("app") / "data")
         with closing(open_app(folder, llm_model="small", llm_base_url=server.base_url)) as app:
-            list(ingest_all(app.imports.ingestor("main"), example_sources()))
             yield app, said
 
 

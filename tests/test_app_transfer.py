@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +14,7 @@ from rag.app import App
 from rag.app.transfer import Transfer
 from rag.errors import StoreError
 from rag.ingest.sources import record_sources
-from tests.support.apps import finish, open_app
+from tests.support.apps import finish, open_app, until
 
 LINES = [
     '{"url": "https://a.example/1", "title": "Lamps", "text": "The lamp was wound every four hours, day and night."}',
@@ -25,11 +24,10 @@ LINES = [
 
 def ended(app: App, transfer_id: str) -> Transfer:
     """Return the transfer once it has ended."""
-    deadline = time.monotonic() + 60
-    while (found := app.transfers.transfer(transfer_id)) is None or found.state == "running":
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
+    until(lambda: (one := app.transfers.transfer(transfer_id)) and one.state != "running")
+    transfer = app.transfers.transfer(transfer_id)
+    assert transfer is not None
+    return transfer
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from rag.conversations.conversations import TurnView
 from rag.errors import RagError
 from rag.store.values import Filters
 from tests.conversations.test_waiting import Stepwise, approve, plan
-from tests.support.apps import open_app
+from tests.support.apps import open_app, until
 
 ASKED = Question(
     "What is the plan?",
@@ -31,10 +30,7 @@ def _app(folder: Path) -> App:
 
 
 def _waiting(app: App, turn_id: str) -> TurnView:
-    until = time.monotonic() + 60
-    while not (turn := app.conversations.turn(turn_id, "ann")).waits:
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    turn: TurnView = until(lambda: (one := app.conversations.turn(turn_id, "ann")).waits and one)
     return turn
 
 

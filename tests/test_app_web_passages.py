@@ -6,14 +6,13 @@ import json
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 from typing import cast
 
 import pytest
 
 from rag.app import App, Question, RunOptions
 from rag.app.web_passages import ledger_passages
-from rag.ingest.batch import ingest_all
-from rag.ingest.sources import example_sources
 from rag.retrieval.retriever import LibraryGroup
 from rag.runs.run import WebAccess
 from rag.store.qdrant.library import Library
@@ -128,12 +127,11 @@ def test_a_span_is_read_from_the_version_of_its_passage() -> None:
 
 
 def test_a_library_without_the_answer_is_not_quoted_next_to_the_web(
-    tmp_path: Path, service: Service, page_server: PageServer
+    samples_folder: Path, tmp_path: Path, service: Service, page_server: PageServer
 ) -> None:
     url = page_server.add("/kalvik", PAGE)
     service.body = json.dumps({"results": [{"url": url, "title": "Kalvik"}]}).encode()
-    with closing(open_with_web(tmp_path, service, page_server)) as app:
-        list(ingest_all(app.imports.ingestor("main"), example_sources()))
+    with closing(open_with_web(copytree(samples_folder, tmp_path / "data"), service, page_server)) as app:
         answer = ask(app, web=True)
         assert "Ingrid Solheim" in answer.text and {one.url for one in answer.citations} == {url}
         assert (answer.outcome, answer.notice) == ("answered", None)

@@ -277,7 +277,9 @@ class App:
             note_id = self.memory.add(person, note, permanent=person == owner)
             settings = {**(settings or {}), "remembered": note_id}
             if not remainder:
-                return self.conversations.put(question, _confirmation(question, note), owner, conversation_id, settings)
+                text = say(Notice("remembered", {"note": note}), "zh" if is_chinese(question.text) else "en")
+                answer = Answer(question.text, question.mode, "conversation", text, reasoner=NOTE_REASONER)
+                return self.conversations.put(question, answer, owner, conversation_id, settings)
             standalone = question.options.standalone or remainder
             question = replace(question, options=replace(question.options, standalone=standalone))
         if files:
@@ -540,11 +542,6 @@ class App:
             strategy=run_options.strategy,
             **{**numbers, **options},
         )
-
-
-def _confirmation(question: Question, note: str) -> Answer:
-    text = say(Notice("remembered", {"note": note}), "zh" if is_chinese(question.text) else "en")
-    return Answer(question.text, question.mode, "conversation", text, reasoner=NOTE_REASONER)
 
 
 def _create_folder(folder: Path) -> None:

@@ -171,7 +171,6 @@ class ChatModels:
         return own or options.service != service_of(config.llm_model, config.llm_base_url)
 
     def _settings_for(self, options: ChatOptions) -> Settings:
-        """Return the settings with the session's choices."""
         choices = {"llm_model": options.model, "fast_llm_model": options.fast_model}
         return self._settings.model_copy(update=choices)
 
@@ -221,20 +220,16 @@ def from_form(model: str, base_url: str, api_key: str, fast_model: str, temperat
 def _check_form(address: str, key: str) -> None:
     if not address:
         raise ModelError("connect_no_address")
-    if not _ADDRESS.fullmatch(address) or not _has_valid_port(address):
+    try:
+        is_valid = _ADDRESS.fullmatch(address) is not None and urlsplit(address).port != 0
+    except ValueError:  # of the port
+        is_valid = False
+    if not is_valid:
         raise ModelError("connect_not_http")
     if not key and address == _OPENAI:
         raise ModelError("connect_key_missing")
     if not _KEY.fullmatch(key):
         raise ModelError("connect_wrong_key", address=address)
-
-
-def _has_valid_port(address: str) -> bool:
-    """Return whether the address has no port, or a valid one."""
-    try:
-        return urlsplit(address).port != 0
-    except ValueError:
-        return False
 
 
 def _ask(model: BaseChatModel, name: str) -> None:

@@ -130,7 +130,14 @@ class Dispatcher:
             run.question = question
             return
         run.switch_to(question, self._searcher(question, run))
-        decision = _turn_data(routed, inline_options, question)
+        decision: dict[str, Any] = {
+            "route": routed.route,
+            "by": routed.by,
+            "reason": asdict(routed.reason),
+            "addresses": list(routed.addresses),
+            "wishes": dict(inline_options.wording),
+            "without": list(question.options.without),
+        }
         yield decision
         if removes:
             pages = await asyncio.to_thread(_pages_to_remove, run)
@@ -158,15 +165,14 @@ class Dispatcher:
         titles = {url_hash: page.title for url_hash, page in pages.items()}
         run.state["saved"] = [{**row, "title": titles.get(row["url_hash"], "")} for row in rows]
         saved = tuple(row["url_hash"] for row in run.state["saved"] if row["status"] in SAVED)
-        following = self._question_about(question, saved) if saved and routed.route == "save_then_ask" else report
+        following = report
+        if saved and routed.route == "save_then_ask":  # a summary of the new pages, or an answer from these first
+            following = replace(question, options=replace(question.options, first=saved))
+            if self._router.route(question.text).route == "summarise":
+                scope = replace(question.scope, pages=saved)
+                following = replace(question, mode=_MODE_OF["summarise"], scope=scope)
         run.switch_to(following, self._searcher(following, run))
         yield {"job": job, "saved": run.state["saved"]}
-
-    def _question_about(self, question: Question, saved: tuple[str, ...]) -> Question:
-        """Return the question about newly added pages: a summary, or the question in the message."""
-        if self._router.route(question.text).route == "summarise":
-            return replace(question, mode=_MODE_OF["summarise"], scope=replace(question.scope, pages=saved))
-        return replace(question, options=replace(question.options, first=saved))
 
     async def _route(self, run: Run, question: Question, *, has_files: bool) -> Routing:
         reasoner = run.reasoner
@@ -256,17 +262,6 @@ def _page_row(page: Page, reader: PageReader | None) -> dict[str, str]:
     passages = reader.passages(page.url_hash) if reader else ()
     library = next((passage.library for passage in passages), "")
     return {"url_hash": page.url_hash, "title": page.title or page.url, "library": library}
-
-
-def _turn_data(routed: Routing, inline_options: InlineOptions, question: Question) -> dict[str, Any]:
-    return {
-        "route": routed.route,
-        "by": routed.by,
-        "reason": asdict(routed.reason),
-        "addresses": list(routed.addresses),
-        "wishes": dict(inline_options.wording),
-        "without": list(question.options.without),
-    }
 
 
 def _row(item: JobItem) -> dict[str, Any]:

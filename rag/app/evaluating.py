@@ -74,7 +74,9 @@ class EvaluationApp:
         person: str,
         answers: int,
     ) -> str:
-        app, library, options = self._app, question.library, self._chat(model, chat)
+        app, library, options = self._app, question.library, chat
+        if model:  # another model of the connected or configured service
+            options = replace(chat or ChatOptions("", app.settings.llm_base_url), model=model)
         reasoner: Reasoner = app.quoter(library) if model == NO_MODEL else app.reasoner(library, options)
 
         def begin() -> TurnHandle:
@@ -89,11 +91,6 @@ class EvaluationApp:
         limit = self._app.settings.evaluation_answers_per_day
         if person and not self._app.chats.is_own(chat) and not self._usage.spend(library, person, answers, limit):
             raise RagError("evaluation_share_spent", most=f"{limit:,}")
-
-    def _chat(self, model: str, chat: ChatOptions | None) -> ChatOptions | None:
-        """Return the connected or configured service, with another of its models if one is named."""
-        settings = self._app.settings
-        return replace(chat or ChatOptions("", settings.llm_base_url), model=model) if model else chat
 
     def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
         return self._app.events(run_id, since, wait)

@@ -21,7 +21,6 @@ from rag.ingest.sources import READERS, Limits, Reader, RecordBounds, Source, ex
 from rag.reading.parser import Parser, is_ocr_installed
 from rag.store.sql.database import Database
 from rag.store.sql.small_tables import SharedRateLimiter
-from rag.types import Page
 from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
 from rag.web.robots import Robots
@@ -45,7 +44,9 @@ class Imports:
         self._models = models
         self._hosts = database.hosts if database.postgres else None
         self.web_search = web_search(settings)
-        limits, bounds = _limits(settings.fetch_per_host), record_bounds(settings)
+        # Enough readers for several hosts, or for one that allows many concurrent requests.
+        per_host, readers = settings.fetch_per_host, max(READERS, settings.fetch_per_host)
+        limits, bounds = Limits(readers, ahead=2 * readers, per_host=per_host + 2), record_bounds(settings)
         per_owner = settings.jobs_per_person
         self.jobs = Jobs(database, self.ingestor, self._walk, limits=limits, bounds=bounds, per_owner=per_owner)
         self.external = ExternalJobs(database)
@@ -153,12 +154,6 @@ def record_bounds(settings: Settings) -> RecordBounds:
     return RecordBounds(round(settings.import_record_mb * 1_000_000), settings.import_records)
 
 
-def _limits(per_host: int) -> Limits:
-    """Return enough readers for several hosts, or for one that allows many concurrent requests."""
-    readers = max(READERS, per_host)
-    return Limits(readers, ahead=2 * readers, per_host=per_host + 2)
-
-
 class Deletions:
     """The latest deletions, in memory. Thread-safe."""
 
@@ -173,7 +168,10 @@ class Deletions:
         library = self._libraries.get(name)
         if not 0 < len(url_hashes) <= _MAX_DELETED_PAGES:
             return ""
-        sources = [_stored_source(page) for url_hash in url_hashes if (page := library.page(url_hash))]
+        sources = []
+        for page in filter(None, map(library.page, url_hashes)):
+            record = {"text": page.text, "title": page.title, "lang": page.language}
+            sources.append(Source(page.title or page.url, page.url, page.source, record=record))
         token = uuid4().hex
         with self._lock:
             self._latest[token] = name, sources
@@ -192,8 +190,3 @@ class Deletions:
             raise StoreError("removal_unknown")
         library, sources = deletion
         return self._imports.submit(sources, library=library, owner=owner, force=True)
-
-
-def _stored_source(page: Page) -> Source:
-    record = {"text": page.text, "title": page.title, "lang": page.language}
-    return Source(page.title or page.url, page.url, page.source, record=record)

@@ -73,7 +73,8 @@ class Reranking:
             key = settings.reranker_api_key.get_secret_value()
             service = Service(settings.reranker_base_url, key, "RERANKER_BASE_URL")
             scale: Scale = self._read_state().get("scale", "")
-            self.configured = ServiceReranker(service, settings.reranker_model, scale, self._save_scale)
+            model, save = settings.reranker_model, lambda scale: self._write_state(scale=scale)
+            self.configured = ServiceReranker(service, model, scale, save)
         elif settings.reranker_model:
             self.configured = LazyReranker(settings.reranker_model)
 
@@ -105,9 +106,6 @@ class Reranking:
                 "verdict": difference.verdict,
             }
         )
-
-    def _save_scale(self, scale: Scale) -> None:
-        self._write_state(scale=scale)
 
     def _read_state(self) -> dict[str, Any]:
         """Return the stored state of this model at this address, or {}."""
@@ -381,7 +379,9 @@ class Libraries:
         identity = self._identity(name)
         made_with = identity[0]
         model = self._models.of_library(made_with) if is_shipped(made_with) else self._models.embedding
-        expected = (model.name, _dimension(model, identity))
+        is_known = isinstance(model, ServiceEncoder) and model.name == made_with
+        # A remote model is not asked for its dimension, so that keyword search works without it.
+        expected = (model.name, identity[1] if is_known else model.dimension)
         with self._lock_of(name):
             if self._identity(name) != identity:
                 return self.load(name)  # it was moved to another model meanwhile
@@ -487,14 +487,6 @@ class Libraries:
         if self._settings.embedding_base_url and setting == self._settings.embedding_model:
             return service_name(setting)
         return name_in_library(builtin_model() if setting == BUILTIN else setting)
-
-
-def _dimension(model: EmbeddingModel, made_with: tuple[str, int]) -> int:
-    """Return the model's dimension; for a remote model the library's, so that keyword search works without it.
-
-    Raises ModelError.
-    """
-    return made_with[1] if isinstance(model, ServiceEncoder) and model.name == made_with[0] else model.dimension
 
 
 class Maintenance:

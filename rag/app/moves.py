@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -108,28 +108,26 @@ class Moves:
         for thread in list(self._threads.values()):
             thread.join()
 
-    def _run(self, library: str, model: str) -> None:
+    def _run(self, library: str, stored: str) -> None:
         try:
             with wait_limit(math.inf, self._closed.is_set):
-                self._move(library, model)
+                move, model = self._libraries.move(library, stored, lambda loaded: partial(encode, loaded))
+                filled = move.fill(
+                    lambda done, total: self._change(library, done=done, total=total), self._closed.is_set
+                )
+                if filled:
+                    self._change(library, state="comparing")
+                    self._compare(move.target, model)
+                if not filled or self._closed.is_set():
+                    self._change(library, state="stopped")
+                    return
+                self._libraries.switch(move)
+                self._change(library, state="done")
         except RagError as error:
             self._change(library, state="failed", notice=error.notice)
         except Exception:  # would end the thread and leave the user waiting
             log.exception("the move of library %s failed", library)
             self._change(library, state="failed", notice=Notice("unexpected"))
-
-    def _move(self, library: str, stored: str) -> None:
-        move, model = self._libraries.move(library, stored, lambda loaded: partial(encode, loaded))
-        if not move.fill(lambda done, total: self._change(library, done=done, total=total), self._closed.is_set):
-            self._change(library, state="stopped")
-            return
-        self._change(library, state="comparing")
-        self._compare(move.target, model)
-        if self._closed.is_set():
-            self._change(library, state="stopped")
-            return
-        self._libraries.switch(move)
-        self._change(library, state="done")
 
     def _compare(self, target: Library, model: EmbeddingModel) -> None:
         """Search the new chunks for past questions, and count those that find a cited passage."""
@@ -138,9 +136,14 @@ class Moves:
         for answer in self._conversations.answers_with_citations(target.name, _QUESTIONS):
             if self._closed.is_set():
                 return
-            cited = _valid_citations(answer["citations"], target)
-            if cited:
-                places = [(row["url_hash"], int(row["start"]), int(row["end"])) for row in cited]
+            own = [row for row in answer["citations"] if row.get("library", "") in ("", target.name)]
+            texts = target.texts([row["url_hash"] for row in own])
+            places = [
+                (row["url_hash"], int(row["start"]), int(row["end"]))
+                for row in own
+                if texts.get(row["url_hash"], "")[row["start"] : row["end"]] == row["quote"] != ""
+            ]
+            if places:  # quotes that are still at the same offsets
                 passages = retriever.search(answer.get("standalone") or answer["question"]).passages
                 count += 1
                 hits += any(is_overlapping(passage, *place) for passage in passages for place in places)
@@ -161,10 +164,3 @@ def encode(model: EmbeddingModel, passages: Sequence[Passage]) -> list[Encoded]:
     head = lexical_head(model)
     learned = iter(head.encode(texts) if head else ())
     return [(next(vectors), next(learned, None)) if is_readable else (None, None) for is_readable in readable]
-
-
-def _valid_citations(citations: Sequence[Mapping[str, Any]], library: Library) -> list[Mapping[str, Any]]:
-    """Return the citations whose quotes are still at the same offsets in a page of the library."""
-    own = [row for row in citations if row.get("library", "") in ("", library.name)]
-    texts = library.texts([row["url_hash"] for row in own])
-    return [row for row in own if texts.get(row["url_hash"], "")[row["start"] : row["end"]] == row["quote"] != ""]

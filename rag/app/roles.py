@@ -143,12 +143,6 @@ class Rule:
     hides: Role | None = None
     otherwise: Callable[[Mapping[str, Any]], Any] | None = None
 
-    def libraries(self, service: Any, arguments: Mapping[str, Any], default: str) -> Sequence[str]:
-        """Return the libraries of a call; None stands for `default`."""
-        if self.find is not None:
-            return self.find(service, arguments)
-        return [arguments[self.argument] or default] if self.argument else []
-
 
 def _reads(argument: str = "library") -> Rule:
     return Rule("reader", argument)
@@ -156,22 +150,6 @@ def _reads(argument: str = "library") -> Rule:
 
 def _edits(argument: str = "library", logs: Action | None = None) -> Rule:
     return Rule("editor", argument, logs=logs)
-
-
-def _of_job(service: Any, arguments: Mapping[str, Any]) -> Sequence[str]:
-    return [service.job(arguments["job_id"]).library] if arguments["job_id"] else []
-
-
-def _of_schedule(service: Any, arguments: Mapping[str, Any]) -> Sequence[str]:
-    return [service.library_of(arguments["schedule_id"])]
-
-
-def _of_link(service: Any, arguments: Mapping[str, Any]) -> Sequence[str]:
-    return list(service.list_link_libraries(arguments["link"]))
-
-
-def _of_set(service: Any, arguments: Mapping[str, Any]) -> Sequence[str]:
-    return [service.sets.get_set(arguments["set_id"]).library]
 
 
 RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
@@ -198,10 +176,17 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Imports": {name: _edits() for name in ("add_urls", "add_files", "add_examples", "add_site", "submit", "ingestor")},
     "Jobs": {
         **{name: _edits() for name in ("submit", "submit_files", "submit_site", "recheck", "reread_files")},
-        **{name: Rule("editor", find=_of_job) for name in ("resume", "retry_failed", "decide")},
+        **{
+            name: Rule("editor", find=lambda jobs, of: [jobs.job(of["job_id"]).library] if of["job_id"] else [])
+            for name in ("resume", "retry_failed", "decide")
+        },
         **{name: _reads() for name in ("jobs", "count_unread_files")},
     },
-    "Schedules": {"set": _edits(), "schedules": _reads(), "remove": Rule("editor", find=_of_schedule)},
+    "Schedules": {
+        "set": _edits(),
+        "schedules": _reads(),
+        "remove": Rule("editor", find=lambda schedules, of: [schedules.library_of(of["schedule_id"])]),
+    },
     "Moves": {"move": _reads(), **{name: _edits() for name in ("begin", "go_back", "forget")}},
     "Transfers": {
         "export": _edits(logs="export"),
@@ -212,12 +197,15 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Overviews": {"get": _reads(), "prepare": _reads()},
     "Conversations": {
         **{name: _reads() for name in ("conversations", "unread", "find_citing_turns", "most_cited")},
-        "find_by_link": Rule("reader", find=_of_link),
+        "find_by_link": Rule("reader", find=lambda service, of: list(service.list_link_libraries(of["link"]))),
     },
     "Feedback": {name: _reads() for name in ("questions", "pages")},
     "Evaluation": {
         **{name: _reads() for name in ("side_by_side", "gather_feedback", "scores_over_time", "labels", "agreement")},
-        **{name: Rule("reader", find=_of_set) for name in ("add_page_drafts", "write_drafts", "anchor", "evaluate")},
+        **{
+            name: Rule("reader", find=lambda evaluation, of: [evaluation.sets.get_set(of["set_id"]).library])
+            for name in ("add_page_drafts", "write_drafts", "anchor", "evaluate")
+        },
     },
     "Sets": {name: _reads() for name in ("sets", "find_by_name", "create", "import_file")},
     "EvaluationRuns": {name: _reads() for name in ("create", "runs")},
@@ -239,11 +227,9 @@ class Guarded:
             return Guarded(value, self._roles, self._default)
         if name in self._rules:
             return guard(value, self._rules[name], self._roles, self._default)
-        return self._guard_of(value) if name == "of" and callable(value) else value
-
-    def _guard_of(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Guard the result of `of`, which is the same service for one user."""
-        return lambda *args, **kwargs: Guarded(method(*args, **kwargs), self._roles, self._default)
+        if name == "of" and callable(value):  # returns the same service for one user
+            return lambda *args, **kwargs: Guarded(value(*args, **kwargs), self._roles, self._default)
+        return value
 
 
 def guard(method: Callable[..., Any], rule: Rule, roles: Roles, default: str) -> Callable[..., Any]:
@@ -254,23 +240,22 @@ def guard(method: Callable[..., Any], rule: Rule, roles: Roles, default: str) ->
     def call(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        libraries = rule.libraries(service, bound.arguments, default)
+        libraries: Sequence[str] = ()
+        if rule.find is not None:
+            libraries = rule.find(service, bound.arguments)
+        elif rule.argument:
+            libraries = [bound.arguments[rule.argument] or default]  # None stands for the default
         for library in libraries:
             if rule.otherwise is not None and not roles.has(library, rule.min_role):
                 return rule.otherwise(bound.arguments)
             roles.check(library, rule.min_role)
         result = method(*args, **kwargs)
         if rule.logs:
+            pages = bound.arguments.get("url_hashes")
             for library in libraries:
-                roles.log(library, rule.logs, _detail(bound.arguments))
+                roles.log(library, rule.logs, "" if pages is None else str(len(pages)))
         if rule.created is not None:
             roles.make_owner(rule.created(service, result))
         return result if rule.hides is None else [info for info in result if roles.has(info.name, rule.hides)]
 
     return call
-
-
-def _detail(arguments: Mapping[str, Any]) -> str:
-    """Return the number of pages that a call concerns, for the log; "" for calls about no pages."""
-    pages = arguments.get("url_hashes")
-    return "" if pages is None else str(len(pages))

@@ -159,8 +159,13 @@ class TraceExporter:
         assert answer is not None, "a run is sent when it has ended"
         began = min([began, *(one.start for one in run.trace.spans)])
         root = _span(run.id, run.id[:16], "", "invoke_agent Pagelight", began, now)
-        of_run = self._of_run(run)
-        values = {"openinference.span.kind": "AGENT", "gen_ai.operation.name": "invoke_agent", **of_run}
+        values = {"openinference.span.kind": "AGENT", "gen_ai.operation.name": "invoke_agent"}
+        values |= {"gen_ai.agent.name": "Pagelight", "pagelight.mode": run.mode.name}
+        ids: dict[str, str] = {}
+        if self._allows("ids"):
+            ids = {name: value for name, value in (("session.id", run.thread), ("user.id", run.owner)) if value}
+            values |= {"gen_ai.conversation.id": run.thread} if run.thread else {}
+            values |= {**ids, "gen_ai.data_source.id": ",".join(run.question.libraries)}
         _add(root.attributes, {**values, **self._of_answer(answer)})
         if answer.outcome == "failed":
             root.status.code = root.status.STATUS_CODE_ERROR
@@ -170,17 +175,7 @@ class TraceExporter:
             _evaluation(root, now, "supported", supported, answer.statements[0].by)
         yield root
         for one in run.trace.spans:
-            yield self._of_span(run, one, {name: of_run[name] for name in ("session.id", "user.id") if name in of_run})
-
-    def _of_run(self, run: Run) -> dict[str, Any]:
-        ids = {
-            "gen_ai.conversation.id": run.thread,
-            "session.id": run.thread,
-            "user.id": run.owner,
-            "gen_ai.data_source.id": ",".join(run.question.libraries),
-        }
-        values = {"gen_ai.agent.name": "Pagelight", "pagelight.mode": run.mode.name}
-        return values | ({name: value for name, value in ids.items() if value} if self._allows("ids") else {})
+            yield self._of_span(run, one, ids)
 
     def _of_answer(self, answer: Answer) -> dict[str, Any]:
         values: dict[str, Any] = {

@@ -84,7 +84,9 @@ class Transfers:
         with self._forget_on_error(transfer.id):
             folder = self._prepare_folder() / transfer.id
             _copy(stream, folder / _UPLOAD_NAME)
-        file_name = _plain_name(name)
+        # For display: without folders and unprintable characters.
+        plain_name = "".join(filter(str.isprintable, name.replace("\\", "/").rpartition("/")[2]))
+        file_name = plain_name[:_LONGEST_NAME].strip() or _UPLOAD_NAME
 
         def work(name: str, on_progress: Callable[[int, int], object]) -> dict[str, int]:
             try:
@@ -178,12 +180,6 @@ def _discard(path: Path) -> None:
         return
     with suppress(OSError):  # another transfer may have deleted it first
         path.unlink()
-
-
-def _plain_name(path: str) -> str:
-    """Return an uploaded file's name for display, without folders and unprintable characters."""
-    name = path.replace("\\", "/").rpartition("/")[2]
-    return "".join(filter(str.isprintable, name))[:_LONGEST_NAME].strip() or _UPLOAD_NAME
 
 
 def _copy(stream: BinaryIO, path: Path) -> None:

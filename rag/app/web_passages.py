@@ -79,20 +79,20 @@ def ledger_passages(rows: Sequence[Mapping[str, Any]], library: LibraryView) -> 
 
     Library passages that were deleted or changed are skipped.
     """
-    from_web = [_from_web(one) for one in rows if one.get("passage")]
+    from_web = [
+        replace(from_json(Passage, one["passage"]), fetched_at=str(one["fetched_at"]), ranks={}, scores={})
+        for one in rows
+        if one.get("passage")
+    ]
     by_id = {str(one["id"]): one for one in rows if not one.get("passage")}
     passages = library.passages(list(by_id))
     texts = library.texts(list({one.url_hash for one in passages}))
-    return [*from_web, *(_extend(one, by_id[one.id], texts) for one in passages)]
-
-
-def _from_web(entry: Mapping[str, Any]) -> Passage:
-    return replace(from_json(Passage, entry["passage"]), fetched_at=str(entry["fetched_at"]), ranks={}, scores={})
-
-
-def _extend(passage: Passage, entry: Mapping[str, Any], texts: Mapping[str, str]) -> Passage:
-    """Extend the passage to the whole span that the report read, unless another library's version was loaded."""
-    start, end = min(passage.start, int(entry["start"])), max(passage.end, int(entry["end"]))
-    text = texts.get(passage.url_hash, "")
-    is_same_text = text[passage.start : passage.end] == passage.text and len(text) >= end
-    return replace(passage, text=text[start:end], start=start, end=end) if is_same_text else passage
+    own = []
+    for passage in passages:
+        entry, text = by_id[passage.id], texts.get(passage.url_hash, "")
+        start, end = min(passage.start, int(entry["start"])), max(passage.end, int(entry["end"]))
+        # Extend it to the whole span that the report read, unless another library's version was loaded.
+        if text[passage.start : passage.end] == passage.text and len(text) >= end:
+            passage = replace(passage, text=text[start:end], start=start, end=end)
+        own.append(passage)
+    return [*from_web, *own]

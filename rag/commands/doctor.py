@@ -16,7 +16,6 @@ from rag.errors import RagError
 from rag.locales import say
 from rag.models import model_files
 from rag.models.cross_encoders import Pair
-from rag.models.embedding import EmbeddingModel
 from rag.models.model_files import MINILM_STORED
 from rag.models.service import ServiceEncoder
 from rag.tools.code import can_isolate
@@ -52,21 +51,32 @@ class Finding:
 
 def examine(app: App, *, deep: bool = False) -> Iterator[Finding]:
     """Test each component; loads the embedding model and, if `deep`, reads all passages."""
-    settings = app.settings
+    settings, models, server = app.settings, app.models, app.settings.qdrant_url
     yield Finding("settings", True, False, f"data folder {settings.rag_data_dir}, library {settings.rag_library}")
-    yield (database := _check_database(app))
+    notice = Notice("doctor_database_server", {"url": server}) if server else Notice("doctor_database_embedded")
+    yield (database := _run_test("database", not server, notice, app.test_database))
     yield from _check_server(app, database)
     yield from _check_libraries(app) if database.works and deep else ()
     yield _check_embedding(app)
-    yield from _check_reranker(app)
-    yield _check_chat(app)
-    yield _check_verifier(app)
-    yield _check_code(app)
-    if app.settings.trace_url:
-        params = {
-            "host": split_url(app.settings.trace_url).netloc.rpartition("@")[2],
-            "content": app.settings.trace_content,
-        }
+    if (reranker := models.reranking.configured) is not None:
+        runs = models.reranker is not None
+        notice = Notice("doctor_reranker" if runs else "doctor_reranker_off", {"name": reranker.name})
+        yield _run_test("reranker", not runs, notice, lambda: reranker.scores("ready", ["The model is ready."]))
+    if settings.has_chat_model:
+        yield _run_test("chat model", False, Notice("doctor_chat", {"model": settings.llm_model}), app.chats.test)
+    else:
+        yield Finding("chat model", True, True, say(Notice("doctor_chat_none"), "en"))
+    if (verifier := models.verifier) is not None:
+        sample = [Pair("The bridge was opened in 1910.", ("It was opened to traffic in 1910.",))]
+        notice = Notice("doctor_verifier", {"name": verifier.name})
+        yield _run_test("verifier", False, notice, lambda: verifier.supports(sample))
+    else:
+        yield Finding("verifier", True, True, say(Notice("doctor_verifier_none"), "en"))
+    isolates = not settings.tools_code or can_isolate()
+    code = ("doctor_code" if isolates else "code_not_closed") if settings.tools_code else "code_off"
+    yield Finding("code", isolates, code != "doctor_code", say(Notice(code), "en"))
+    if settings.trace_url:
+        params = {"host": split_url(settings.trace_url).netloc.rpartition("@")[2], "content": settings.trace_content}
         yield Finding("traces", True, False, say(Notice("doctor_trace", params), "en"))
     if app.langsmith is not None:
         yield Finding("LangSmith", True, False, say(app.langsmith, "en"))
@@ -104,12 +114,6 @@ def _check_libraries(app: App) -> Iterator[Finding]:
         yield Finding("library", works, False, say(notice, "en"))
 
 
-def _check_database(app: App) -> Finding:
-    server = app.settings.qdrant_url
-    notice = Notice("doctor_database_server", {"url": server}) if server else Notice("doctor_database_embedded")
-    return _run_test("database", not server, notice, app.test_database)
-
-
 def _check_embedding(app: App) -> Finding:
     try:
         model = app.models.embedding
@@ -117,7 +121,11 @@ def _check_embedding(app: App) -> Finding:
             return _check_service(app, model)
     except RagError as error:
         return Finding("embedding model", False, False, str(error))
-    params = {"name": model.name, "dimension": model.dimension, "how": _describe_engine(model)}
+    how = ""
+    if (choice := getattr(model, "choice", None)) is not None:  # the precision and the device
+        code = "engine_own" if choice.kind == "native" else "engine_loaded"
+        how = say(Notice(code, {"precision": choice.precision, "device": getattr(model, "device", "cpu")}), "en")
+    params = {"name": model.name, "dimension": model.dimension, "how": how}
     codes = {model_files.E5: "doctor_embedding_e5", MINILM_STORED: "doctor_embedding_minilm"}
     notice = Notice(codes.get(model.name, "doctor_embedding"), params)
     return Finding("embedding model", True, model.name in codes, say(notice, "en"))
@@ -130,45 +138,6 @@ def _check_service(app: App, model: ServiceEncoder) -> Finding:
         if info.embedding_model == model.name:
             app.libraries.load(info.name)
     return Finding("embedding model", True, False, say(Notice("doctor_embedding_service", params), "en"))
-
-
-def _check_reranker(app: App) -> Iterator[Finding]:
-    configured, runs = app.models.reranking.configured, app.models.reranker is not None
-    if configured is not None:
-        notice = Notice("doctor_reranker" if runs else "doctor_reranker_off", {"name": configured.name})
-        yield _run_test("reranker", not runs, notice, lambda: configured.scores("ready", ["The model is ready."]))
-
-
-def _describe_engine(model: EmbeddingModel) -> str:
-    """Return the model's precision and device."""
-    choice = getattr(model, "choice", None)
-    if choice is None:
-        return ""
-    code = "engine_own" if choice.kind == "native" else "engine_loaded"
-    device = getattr(model, "device", "cpu")
-    return say(Notice(code, {"precision": choice.precision, "device": device}), "en")
-
-
-def _check_chat(app: App) -> Finding:
-    if not app.settings.has_chat_model:
-        return Finding("chat model", True, True, say(Notice("doctor_chat_none"), "en"))
-    notice = Notice("doctor_chat", {"model": app.settings.llm_model})
-    return _run_test("chat model", False, notice, app.chats.test)
-
-
-def _check_verifier(app: App) -> Finding:
-    model = app.models.verifier
-    if model is None:
-        return Finding("verifier", True, True, say(Notice("doctor_verifier_none"), "en"))
-    sample = [Pair("The bridge was opened in 1910.", ("It was opened to traffic in 1910.",))]
-    return _run_test("verifier", False, Notice("doctor_verifier", {"name": model.name}), lambda: model.supports(sample))
-
-
-def _check_code(app: App) -> Finding:
-    if not app.settings.tools_code:
-        return Finding("code", True, True, say(Notice("code_off"), "en"))
-    works = can_isolate()
-    return Finding("code", works, not works, say(Notice("doctor_code" if works else "code_not_closed"), "en"))
 
 
 def _run_test(part: str, fallback: bool, notice: Notice, test: Callable[[], object]) -> Finding:

@@ -119,11 +119,8 @@ def _cases(app: App, reference: str) -> tuple[str, str, list[Case]]:
     path = Path(reference) / "questions.jsonl" if Path(reference).is_dir() else Path(reference)
     if not path.is_file():
         raise ConfigError("set_nowhere", name=reference)
-    return (
-        path.name,
-        "",
-        [case for case in read_cases(read_text_file(str(path)), path.name) if case.status == "approved"],
-    )
+    cases = read_cases(read_text_file(str(path)), path.name)
+    return path.name, "", [case for case in cases if case.status == "approved"]
 
 
 def _find_run(runs: Sequence[RunView], reference: str) -> RunView | None:

@@ -10,7 +10,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ from rag.models.model_files import BUILTIN, model_of_library
 from rag.reading.parser import ExtractedDocument, Parser, is_ocr_installed
 from rag.store.sql.table import ALL
 from rag.text import replace_surrogates, strip_controls
-from rag.types import Chunk, Decision
+from rag.types import Decision
 from rag.web.fetch import Fetcher
 from rag.web.media import media_type
 from rag.web.urls import url_hash
@@ -137,16 +137,11 @@ def _sources(name: str, bounds: RecordBounds) -> list[Source]:
     """Resolve a SOURCE: a URL with a scheme, else an existing file or folder, else a URL without a scheme."""
     if "://" in name:
         return [web_source(replace_surrogates(name))]
-    urls = [] if _exists(name) else find_urls(replace_surrogates(name))[0]
+    exists = False
+    with suppress(OSError):  # the name is too long for the file system
+        exists = full_path(name).exists()
+    urls = [] if exists else find_urls(replace_surrogates(name))[0]
     return [web_source(url) for url in urls] or path_sources(name, bounds)
-
-
-def _exists(name: str) -> bool:
-    """Return whether the file or folder exists; False if the name is too long for the file system."""
-    try:
-        return full_path(name).exists()
-    except OSError:
-        return False
 
 
 def export(settings: Settings, options: argparse.Namespace) -> int:
@@ -245,7 +240,11 @@ def chunk(settings: Settings, options: argparse.Namespace) -> int:
         text = _extract(options.file, Fetcher(), parser).text
     name = BUILTIN if settings.embedding_base_url else settings.embedding_model
     vectors = load_embedding_model(name).sentence_vectors
-    rows = [_chunk(piece) for piece in get_chunker(settings.chunker, settings.chunk_size).split(text, vectors)]
+    rows: list[dict[str, Any]] = []
+    for piece in get_chunker(settings.chunker, settings.chunk_size).split(text, vectors):
+        row = {"text": piece.text, "start": piece.start, "end": piece.end, "section": list(piece.section)}
+        parent = {} if piece.parent is None else {"parent_start": piece.parent[0], "parent_end": piece.parent[1]}
+        rows.append(row | parent)
     parts = [f"[{row['start']}–{row['end']}] {' › '.join(row['section'])}\n{row['text']}\n" for row in rows]
     print_row(options, rows, "\n".join(parts))
     return 0
@@ -253,11 +252,6 @@ def chunk(settings: Settings, options: argparse.Namespace) -> int:
 
 def _parser(settings: Settings) -> Parser:
     return Parser(ocr=settings.ocr == "auto" and is_ocr_installed())
-
-
-def _chunk(chunk: Chunk) -> dict[str, Any]:
-    row = {"text": chunk.text, "start": chunk.start, "end": chunk.end, "section": list(chunk.section)}
-    return row if chunk.parent is None else {**row, "parent_start": chunk.parent[0], "parent_end": chunk.parent[1]}
 
 
 def _extract(name: str, fetcher: Fetcher, parser: Parser) -> ExtractedDocument:

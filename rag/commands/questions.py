@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -29,7 +29,7 @@ from rag.retrieval.retriever import site_filters
 from rag.store.values import Filters
 from rag.text import question_language
 from rag.tools import describe_use
-from rag.types import Answer, Exchange, Passage, ToolUse
+from rag.types import Answer, Exchange, Passage
 from rag.web.urls import url_hash
 
 log = logging.getLogger(__name__)
@@ -38,39 +38,21 @@ _PASSAGES = 5  # per statement of a user's text
 _SIGNS = {"supported": "+", "partly": "~", "unsupported": "?"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
-    id: str
-    passages: list[str]
-    text: str
-
-
 def check(settings: Settings, options: argparse.Namespace) -> int:
-    if options.cases:
-        _check_cases(settings, options)
-    else:
-        _check_file(settings, options)
-    return 0
-
-
-def _check_cases(settings: Settings, options: argparse.Namespace) -> None:
-    """Check each case's text against its own passages; no library is opened."""
+    """Check the statements of a text against the passages that searches for them find, or cases without a library."""
     verifiers = [] if options.rules else verifiers_of(settings)
-    for case in _cases(options.cases):
-        result = _check_by_rules(case)
-        BACKGROUND.wait(_consult(result, verifiers, settings))
-        rows = [_row(statement) for statement in result.scored_statements]
-        print_row(options, {"id": case.id, "statements": rows}, _as_text(case.text, rows))
-
-
-def _check_by_rules(case: _Case) -> Check:
-    """Check a case by rules, each sentence against all passages."""
-    passages = [_passage(number, text) for number, text in enumerate(case.passages, 1)]
-    return Check(case.text, passages, find_passages=lambda _: range(1, len(passages) + 1))
-
-
-def _check_file(settings: Settings, options: argparse.Namespace) -> None:
-    """Check each statement of a text against the passages that a search for it finds."""
+    if options.cases:
+        for case, texts, text in _cases(options.cases):
+            passages = [
+                Passage(str(number), "", str(number), "", "", "", (), passage, 0, len(passage))
+                for number, passage in enumerate(texts, 1)
+            ]
+            everything = range(1, len(passages) + 1)
+            result = Check(text, passages, find_passages=lambda _, everything=everything: everything)  # type: ignore[misc]
+            BACKGROUND.wait(_consult(result, verifiers, settings))
+            rows = [_row(statement) for statement in result.scored_statements]
+            print_row(options, {"id": case, "statements": rows}, _as_text(text, rows))
+        return 0
     text = read_text_file(options.file)
     with closing(App(settings)) as app:
         by_statement = {
@@ -83,9 +65,10 @@ def _check_file(settings: Settings, options: argparse.Namespace) -> None:
         result = Check(
             text, passages, find_passages=lambda bare: [numbers[hit.id] for hit in by_statement.get(bare, ())]
         )
-        BACKGROUND.wait(_consult(result, [] if options.rules else verifiers_of(settings), settings))
+        BACKGROUND.wait(_consult(result, verifiers, settings))
     rows = [{**_row(scored), "sources": _sources(scored)} for scored in result.scored_statements]
     print_row(options, {"id": options.file, "statements": rows}, _as_text(text, rows))
+    return 0
 
 
 async def _consult(result: Check, verifiers: Sequence[Verifier], settings: Settings) -> None:
@@ -98,19 +81,16 @@ async def _consult(result: Check, verifiers: Sequence[Verifier], settings: Setti
             log.error("%s", error)
 
 
-def _cases(name: str) -> Iterator[_Case]:
+def _cases(name: str) -> Iterator[tuple[str, list[str], str]]:
+    """Yield the id, the passages and the text of each case in a file."""
     for number, line in enumerate(read_text_file(name).split("\n"), 1):
         if not line.strip():
             continue
         try:
             row = json.loads(line.strip())
-            yield _Case(str(row["id"]), [str(text) for text in row["passages"]], str(row["text"]))
+            yield str(row["id"]), [str(text) for text in row["passages"]], str(row["text"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise IngestError("case_broken", name=name, line=number) from error
-
-
-def _passage(number: int, text: str) -> Passage:
-    return Passage(str(number), "", str(number), "", "", "", (), text, 0, len(text))
 
 
 def _row(statement: ScoredStatement) -> dict[str, Any]:
@@ -157,12 +137,6 @@ class _Row:
     question: str
     history: tuple[tuple[str, str], ...] = ()
 
-    @classmethod
-    def read(cls, row: Mapping[str, Any], number: int) -> _Row:
-        """Parse a row of a file. Raises KeyError, TypeError or AttributeError if it is malformed."""
-        history = [(str(turn["question"]), str(turn.get("answer") or "")) for turn in row.get("history") or ()]
-        return cls(str(row.get("id", number)), str(row["question"]), tuple(history))
-
 
 def search(settings: Settings, options: argparse.Namespace) -> int:
     with closing(App(settings)) as app:
@@ -179,7 +153,7 @@ def search(settings: Settings, options: argparse.Namespace) -> int:
             if options.explain:
                 print_row(options, {**hit_row, **explanation(result)}, explain_candidates(result))
             else:
-                print_row(options, hit_row, _hits_as_text(row.question, hits))
+                print_row(options, hit_row, "\n".join([f"? {row.question}", *map(_hit_as_text, hits)]))
     return 0
 
 
@@ -205,7 +179,10 @@ def ask(settings: Settings, options: argparse.Namespace) -> int:
         )
         libraries = tuple(_weights(options)) or (settings.rag_library,)
         for row in _questions(options):
-            question_options = replace(run_options, route=_tool_route(row.question, options, app))
+            # In tool mode a question that a tool answers takes its route; the web must be allowed.
+            route = app.route(row.question).route if options.mode == "tool" else ""
+            is_tool = route in _TOOL_ROUTES and (route != "web" or options.web)
+            question_options = replace(run_options, route=route if is_tool else "")
             question = Question(row.question, libraries, options.mode, search_options["filters"], question_options)
             answer = app.wait(app.ask(question, history=row.history))
             status = 1 if answer.outcome == "failed" else status
@@ -216,12 +193,6 @@ def ask(settings: Settings, options: argparse.Namespace) -> int:
 def _weights(options: argparse.Namespace) -> dict[str, float]:
     """Return the weights of the libraries on the command line, in order; empty if none is named."""
     return dict(options.library)
-
-
-def _tool_route(question: str, options: argparse.Namespace, app: App) -> str:
-    """Return the route of a question that a tool answers in tool mode; else "". The web must be allowed."""
-    route = app.route(question).route if options.mode == "tool" else ""
-    return route if route in _TOOL_ROUTES and (route != "web" or options.web) else ""
 
 
 def _search_options(options: argparse.Namespace, app: App) -> dict[str, Any]:
@@ -244,7 +215,10 @@ def _questions(options: argparse.Namespace) -> Iterator[_Row]:
         if not line.strip():
             continue
         try:
-            yield _Row.read(json.loads(line), number)
+            row = json.loads(line)
+            turns = row.get("history") or ()
+            history = tuple((str(turn["question"]), str(turn.get("answer") or "")) for turn in turns)
+            yield _Row(str(row.get("id", number)), str(row["question"]), history)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise IngestError("question_broken", name=options.questions, line=number) from error
 
@@ -282,6 +256,11 @@ def _answer(answer: Answer) -> dict[str, Any]:
         for c in answer.citations
     ]
     steps = [{"node": step.node, "ms": step.ms, **step.detail} for step in answer.steps]
+    tools = [
+        {"name": use.name, "argument": use.argument, "result": use.result, "seconds": use.seconds}
+        | ({"failed": use.failed.code} if use.failed else {})
+        for use in answer.tools
+    ]
     return {
         "question": answer.question,
         "mode": answer.mode,
@@ -295,22 +274,13 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "searches": len(answer.searches),
         "seconds": round(answer.seconds, 3),
         "answerable": answer.answerable,
-        **({"tools": [_use(use) for use in answer.tools]} if answer.tools else {}),
+        **({"tools": tools} if tools else {}),
         **answer.trail,
     }
 
 
-def _use(use: ToolUse) -> dict[str, Any]:
-    failed = {"failed": use.failed.code} if use.failed else {}
-    return {"name": use.name, "argument": use.argument, "result": use.result, "seconds": use.seconds, **failed}
-
-
 def _source(source: Mapping[str, Any]) -> str:
     return " › ".join(filter(None, (source.get("library"), source["title"])))
-
-
-def _hits_as_text(question: str, hits: Iterable[dict[str, Any]]) -> str:
-    return "\n".join([f"? {question}", *map(_hit_as_text, hits)])
 
 
 def _hit_as_text(hit: Mapping[str, Any]) -> str:

@@ -69,7 +69,11 @@ def draw_shell() -> None:
         unread = _unread(app, in_chat=page.url_path == "")
         st.set_page_config(page_title=_title(app, page.title, language, unread))
         _draw_sidebar(app, language, unread)
-        _draw_phone_button(app, language)
+        with st.container(key="phone-new"):  # in the header of narrow screens, where the sidebar is closed
+            text, icon = label("talk_new", language), ":material/edit_square:"
+            if st.button(text, icon=icon, type="tertiary", key="phone-talk-new"):
+                open_conversation(app, "")
+                go("chat")
         page.run()
     app.models.end_delay()  # the page is drawn
     if app.outage():
@@ -157,14 +161,6 @@ def _draw_sidebar(app: App, language: Language, unread: Sequence[str]) -> None:
             with st.container(horizontal=True, vertical_alignment="center", key="sidebar-switches"):
                 draw_language_switch("sidebar-language")
                 draw_manage_menu(language)
-
-
-def _draw_phone_button(app: App, language: Language) -> None:
-    """Draw a button for a new conversation in the header of narrow screens, where the sidebar is closed."""
-    with st.container(key="phone-new"):
-        if st.button(label("talk_new", language), icon=":material/edit_square:", type="tertiary", key="phone-talk-new"):
-            open_conversation(app, "")
-            go("chat")
 
 
 def _draw_state(app: App, language: Language) -> None:

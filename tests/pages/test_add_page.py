@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 from rag.errors import StoreError, WebSearchError
 from rag.ingest.sources import find_urls
@@ -157,6 +158,13 @@ def ended(app: FakeApp, source: str, status: IngestStatus, reason: str, *choices
     app.imports.jobs.ends[source] = result
 
 
+def open_ended(open_page: Open, app: FakeApp, *urls: str, language: str = "en") -> tuple[AppTest, str]:
+    """Import these links and open the import once it has ended; return the page, and the id of the import."""
+    job = app.imports.add_urls(urls or ["https://example.org/a"], library="main")
+    run_to_the_end(app, job)
+    return open_page("add", language, job=job), job
+
+
 def run_to_the_end(app: FakeApp, job_id: str) -> None:
     while app.imports.jobs.job(job_id).state == "running":
         pass
@@ -192,9 +200,7 @@ def test_a_site_needs_one_address(open_page: Open, app: FakeApp) -> None:
 
 def test_a_page_that_was_held_back_is_shown_and_decided_on(open_page: Open, app: FakeApp, language: str) -> None:
     ended(app, "https://example.org/a", "held", "gate_login", "add_anyway", "skip", seen="Sign in")
-    job = app.imports.add_urls(["https://example.org/a", "https://example.org/b"], library="main")
-    run_to_the_end(app, job)
-    page = open_page("add", language, job=job)
+    page, job = open_ended(open_page, app, "https://example.org/a", "https://example.org/b", language=language)
     shown = words(page)
     assert label("status_held", language) in shown
     assert "What the page said." in shown
@@ -208,9 +214,7 @@ def test_a_duplicate_tells_what_it_repeats_and_what_can_be_done(open_page: Open,
     offered: tuple[Decision, ...] = ("skip", "refresh", "keep_both")
     told = {"title": "Lamps", "other": "https://example.org/lamps", "url_hash": "b" * 32}
     ended(app, "https://example.org/a", "duplicate", "same_text", *offered, **told)
-    job = app.imports.add_urls(["https://example.org/a"], library="main")
-    run_to_the_end(app, job)
-    page = open_page("add", job=job)
+    page, job = open_ended(open_page, app)
     assert "“Lamps”" in words(page)
     assert page.button(key="decide-open-0")
     for decision in offered:
@@ -221,9 +225,7 @@ def test_a_duplicate_tells_what_it_repeats_and_what_can_be_done(open_page: Open,
 
 def test_what_failed_is_tried_again(open_page: Open, app: FakeApp) -> None:
     ended(app, "https://example.org/a", "failed", "timeout", url="https://example.org/a", seconds=30)
-    job = app.imports.add_urls(["https://example.org/a"], library="main")
-    run_to_the_end(app, job)
-    page = open_page("add", job=job)
+    page, job = open_ended(open_page, app)
     app.imports.jobs.ends.clear()
     page.button(key="job-retry").click().run()
     run_to_the_end(app, job)
@@ -234,9 +236,7 @@ def test_a_choice_that_is_not_possible_any_more_is_said_so(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended(app, "https://example.org/a", "held", "gate_login", "add_anyway", "skip", seen="Sign in")
-    job = app.imports.add_urls(["https://example.org/a"], library="main")
-    run_to_the_end(app, job)
-    page = open_page("add", job=job)
+    page, _ = open_ended(open_page, app)
 
     def refuse(*given: object) -> None:
         raise StoreError("decision_unfit")
@@ -270,9 +270,7 @@ def test_pace_and_time_left_are_told(open_page: Open, app: FakeApp, language: st
 def test_a_long_import_lists_items_for_review_first_in_pages(open_page: Open, app: FakeApp) -> None:
     ended(app, "https://example.org/401", "failed", "timeout", url="https://example.org/401", seconds=30)
     ended(app, "https://example.org/402", "held", "gate_login", "add_anyway", "skip", seen="Sign in")
-    job = app.imports.add_urls([f"https://example.org/{n}" for n in range(500)], library="main")
-    run_to_the_end(app, job)
-    page = open_page("add", job=job)
+    page, job = open_ended(open_page, app, *(f"https://example.org/{n}" for n in range(500)))
 
     def rows() -> list[str]:
         return [row.value for row in page.markdown if "example.org/" in row.value and "badge" in row.value]

@@ -25,6 +25,8 @@ def test_what_is_in_use_is_said(open_page: Open, app: FakeApp, language: str) ->
         assert label(key, language) in shown
     assert label("use_embedding_builtin", language, name=builtin_model()) in shown
     assert str(app.settings.rag_data_dir) in shown
+    page.button(key="database-test").click().run()
+    assert len(page.success) == 1
     chosen = {"llm_price_in": 0.3, "llm_price_out": 1.2, "answer_max_calls": 4, "answer_max_tokens": 20_000}
     app.settings = app.settings.model_copy(update=chosen)
     shown = words(open_page("settings", language))
@@ -110,12 +112,6 @@ def test_where_own_models_are_off_there_is_no_form(open_page: Open, app: FakeApp
     assert not page.exception
     assert label("settings_chat_off", language) in words(page)
     assert not [field for field in page.text_input if (field.key or "").startswith("chat-")]
-
-
-def test_the_database_is_tested(open_page: Open) -> None:
-    page = open_page("settings")
-    page.button(key="database-test").click().run()
-    assert len(page.success) == 1
 
 
 def test_feedback_is_counted_and_downloaded_as_test_cases(open_page: Open, app: FakeApp, language: str) -> None:

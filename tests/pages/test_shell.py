@@ -38,12 +38,6 @@ def test_a_wrong_name_makes_no_library(open_page: Open, app: FakeApp, language: 
     assert [info.name for info in app.libraries.infos()] == ["main"]
 
 
-def test_the_library_in_the_address_is_taken(open_page: Open, app: FakeApp) -> None:
-    app.libraries.create("second")
-    page = open_page("chat", library="second")
-    assert page.selectbox[0].value == "second"
-
-
 def test_an_unknown_library_in_the_address_is_said_and_makes_none(open_page: Open, app: FakeApp, language: str) -> None:
     page = open_page("chat", language, library="nowhere")
     said = say(Notice("library_unknown", {"library": "nowhere"}), language)
@@ -209,6 +203,7 @@ def test_the_address_of_a_conversation_brings_its_library(open_page: Open, app: 
     app.libraries.create("second")
     app.library("second").stored[:] = app.library("main").stored
     page = open_page("chat", library="second")
+    assert page.selectbox[0].value == "second"
     page.chat_input[0].set_value("How often was the lamp wound?").run()
     other = open_page("chat", conversation=page.query_params["conversation"])
     assert other.selectbox[0].value == "second"

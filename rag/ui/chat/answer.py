@@ -16,7 +16,7 @@ from rag.graphs.modes import removal_notice, saving_notice
 from rag.locales import LANGUAGES, Language, label, say
 from rag.retrieval.retriever import LEDGER_LEG
 from rag.tools import describe_use
-from rag.types import Answer, CheckedBy, Outcome, Passage, Statement
+from rag.types import Answer, CheckedBy, Outcome, Statement
 from rag.ui.chat.asking import ask, ask_in_callback
 from rag.ui.chat.filters import chips_of, titles_of
 from rag.ui.chat.research import draw_findings, draw_plan, draw_resume, plan_summary
@@ -75,7 +75,11 @@ def draw_answer(
     elif answer.outcome in ("not_in_pages", "caveat") and not cut_off:
         _draw_missing(app, library, turn, answer, language, newest=newest)
     draw_findings(app, library, answer, language, key=turn.id)
-    _draw_how(app, library, turn, answer, turns, language)
+    _draw_how(app, library, turn, answer, language)
+    if "tree" in answer.trail:
+        # Static markup, with an id of letters, digits and hyphens only.
+        st.html(f'<span class="place" id="{tree_anchor(turn.id)}"></span>')
+        draw_comparison(turn, answer, turns, language)
     draw_actions(app, library, turn, language)
     if newest:
         _draw_next(app, library, turn, answer, language, cut_off=cut_off)
@@ -138,7 +142,6 @@ def _badge(turn: TurnView, answer: Answer, language: Language) -> str:
 
 
 def _draw_notices(turn: TurnView, answer: Answer, text: str, language: Language) -> None:
-    """Draw the notes on an answer, one sentence each."""
     lines = []
     for use in answer.tools:
         icon, line = "error" if use.failed else "build", describe_use(use, language, answer.text)
@@ -160,16 +163,48 @@ def _draw_notices(turn: TurnView, answer: Answer, text: str, language: Language)
 def _draw_missing(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, newest: bool) -> None:
     """Draw the closest passages, the searches and, under the newest answer, next steps."""
     scope = Scope.from_json(turn.settings.get("scope", {}))
-    nearest = [] if answer.citations else _nearest_passages(answer)
-    if nearest:
+    candidates = [hit.passage for search in answer.searches for hit in search.candidates[:_NEAREST]]
+    nearest = {passage.id: passage for passage in answer.passages or candidates}
+    if nearest and not answer.citations:
         st.markdown(f"## {label('nearest', language)}", anchors=False)
-        for place, passage in enumerate(nearest, start=1):
+        for place, passage in enumerate([*nearest.values()][:_NEAREST], start=1):
             draw_passage(app, library, passage, answer.question, language, key=f"{turn.id}-p{place}")
+    queries = [search.question for search in answer.searches]
+    queries = queries or [str(query) for step in answer.steps for query in step.detail.get("queries") or ()]
+    lines = []
+    if any(query.split() != answer.question.split() for query in queries):
+        texts = (f"“{escape_line(shorten(query, _LONGEST_QUERY))}”" for query in dict.fromkeys(queries))
+        lines.append(f":gray[{label('missing_searched', language)}] {' · '.join(texts)}")
+    if scope.filter_count:
+        chips = chips_of(scope.filters_only(), titles_of(app, library, scope), language)
+        text = " · ".join(escape_line(chip.text) for chip in chips)
+        lines.append(f":gray[{label('missing_scope', language)}] {text}")
+    notes = [note_lines({"scope": search.notes.get("scope")}, language) for search in answer.searches]
+    lines += dict.fromkeys(line for note in notes for line in note)
     with st.container(key=f"missing-{turn.id}"):
-        if text := _describe_searches(app, library, scope, answer, language):
-            st.markdown(text)
+        if lines:
+            st.markdown("  \n".join(lines))
         if newest:
             _draw_offers(app, library, turn, scope, answer, language)
+
+
+def _draw_offers(app: App, library: str, turn: TurnView, scope: Scope, answer: Answer, language: Language) -> None:
+    again = partial(ask, app, library, turn.question, standalone=answer.standalone)
+
+    def draw_button(name: str, icon: str) -> bool:
+        return st.button(label(f"missing_{name}", language), icon=f":material/{icon}:", key=f"next-{name}-{turn.id}")
+
+    with st.container(horizontal=True, key=f"next-{turn.id}", gap="small"):
+        if scope.filter_count and draw_button("unfilter", "filter_list_off"):
+            session().scope = session().scope.without_filters()
+            again()
+        deeper = answer.mode == "fast" and chat_in_use(app) is not None  # without a model, Deep answers like Fast
+        if deeper and draw_button("deep", "manage_search"):
+            again(mode="deep")
+        if draw_button("add", "add"):
+            go("add")
+        if draw_button("see", "search"):
+            go("search", find=answer.standalone or answer.question)
 
 
 def _draw_nearest_pages(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
@@ -202,23 +237,22 @@ def _is_notice(answer: Answer) -> bool:
     return answer.notice is not None and answer.text in (say(answer.notice, language) for language in LANGUAGES)
 
 
-def _draw_how(
-    app: App, library: str, turn: TurnView, answer: Answer, turns: Sequence[TurnView], language: Language
-) -> None:
-    """Draw the panel on how an answer was made, in a fragment: clicks inside it redraw nothing else."""
-    st.fragment(_draw_how_panel)(app, library, turn, answer, language)
-    if "tree" in answer.trail:
-        # Static markup, with an id of letters, digits and hyphens only.
-        st.html(f'<span class="place" id="{tree_anchor(turn.id)}"></span>')
-        st.fragment(draw_comparison)(turn, answer, turns, language)
-
-
-def _draw_how_panel(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
-    views = _how_views(app, library, turn, answer, language)
+@st.fragment
+def _draw_how(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
+    """Draw the panel on how an answer was made; clicks inside it redraw nothing else."""
+    views: dict[str, Callable[[], None]] = {}  # by the labels of their tabs
+    if answer.trail.get("tree"):
+        views["how_tree"] = partial(draw_tree, app, library, turn, answer, language)
+    elif answer.trail:
+        views["how_plan"] = partial(draw_plan, answer, language, key=turn.id)
+    if steps := steps_summary(answer, language):
+        views["how_steps"] = partial(draw_steps, answer, turn.settings, language, key=turn.id)
+    if answer.searches or turn.searches:
+        recall = partial(app.conversations.searches, turn.id, session().owner)
+        views["why_title"] = partial(draw_searches, answer, language, key=turn.id, recall=recall)
     if not views:
         return
-    head = [tree_summary(answer, language), plan_summary(answer, language), steps_summary(answer, language)]
-    head += usage_parts(answer.usage, language)
+    head = [tree_summary(answer, language), plan_summary(answer, language), steps, *usage_parts(answer.usage, language)]
     title = " · ".join([label("how", language), *filter(None, head)])
     panel = st.expander(title, key=f"how-{turn.id}", icon=":material/route:", type="compact", on_change="rerun")
     if panel.open:
@@ -226,23 +260,6 @@ def _draw_how_panel(app: App, library: str, turn: TurnView, answer: Answer, lang
             for tab, draw in zip(st.tabs([label(name, language) for name in views]), views.values(), strict=True):
                 with tab:
                     draw()
-
-
-def _how_views(
-    app: App, library: str, turn: TurnView, answer: Answer, language: Language
-) -> dict[str, Callable[[], None]]:
-    """Return the available views by the labels of their tabs."""
-    views: dict[str, Callable[[], None]] = {}
-    if answer.trail.get("tree"):
-        views["how_tree"] = partial(draw_tree, app, library, turn, answer, language)
-    elif answer.trail:
-        views["how_plan"] = partial(draw_plan, answer, language, key=turn.id)
-    if steps_summary(answer, language):
-        views["how_steps"] = partial(draw_steps, answer, turn.settings, language, key=turn.id)
-    if answer.searches or turn.searches:
-        recall = partial(app.conversations.searches, turn.id, session().owner)
-        views["why_title"] = partial(draw_searches, answer, language, key=turn.id, recall=recall)
-    return views
 
 
 def count_verdicts(statements: Sequence[Statement]) -> tuple[int, int, int]:
@@ -272,62 +289,17 @@ def check_summary(answer: Answer, language: Language) -> str:
 
 def doubts_of(answer: Answer, language: Language) -> list[Doubt]:
     """Return the statements that are not fully supported or are off-topic, with word and tooltip."""
-    return [
-        Doubt(statement.start, statement.end, *_doubt_words(statement, language), statement.verdict != "unsupported")
-        for statement in answer.statements
-        if statement.verdict != "supported" or not statement.relevant
-    ]
-
-
-def _doubt_words(claim: Statement, language: Language) -> tuple[str, str]:
-    """Return the word after a statement, and its tooltip."""
-    if claim.verdict == "supported":
-        return label("doubt_aside", language), label("doubt_aside_tip", language)
-    kind = "not_found" if claim.verdict == "unsupported" and claim.by == "rules" else claim.verdict
-    tip = claim.reason if claim.reason in _TIPS else "words" if kind == "partly" and claim.by == "rules" else kind
-    return label(f"doubt_{kind}", language), label(f"doubt_{tip}_tip", language)
-
-
-def _nearest_passages(answer: Answer) -> list[Passage]:
-    """Return the answer's passages or, without these, the first candidates of each search."""
-    passages = answer.passages or [hit.passage for search in answer.searches for hit in search.candidates[:_NEAREST]]
-    return list({passage.id: passage for passage in passages}.values())[:_NEAREST]
-
-
-def _queries_of(answer: Answer) -> list[str]:
-    """Return the distinct queries of the searches or, without these, of the steps; none if all equal the question."""
-    queries = [search.question for search in answer.searches]
-    queries = queries or [str(query) for step in answer.steps for query in step.detail.get("queries") or ()]
-    distinct = list(dict.fromkeys(queries))
-    return [] if {" ".join(query.split()) for query in distinct} <= {" ".join(answer.question.split())} else distinct
-
-
-def _describe_searches(app: App, library: str, scope: Scope, answer: Answer, language: Language) -> str:
-    queries = [f"“{escape_line(shorten(query, _LONGEST_QUERY))}”" for query in _queries_of(answer)]
-    lines = [f":gray[{label('missing_searched', language)}] {' · '.join(queries)}"] if queries else []
-    if scope.filter_count:
-        chips = chips_of(scope.filters_only(), titles_of(app, library, scope), language)
-        text = " · ".join(escape_line(chip.text) for chip in chips)
-        lines.append(f":gray[{label('missing_scope', language)}] {text}")
-    notes = [note_lines({"scope": search.notes.get("scope")}, language) for search in answer.searches]
-    lines += list(dict.fromkeys(line for note in notes for line in note))
-    return "  \n".join(lines)
-
-
-def _draw_offers(app: App, library: str, turn: TurnView, scope: Scope, answer: Answer, language: Language) -> None:
-    key, again = turn.id, partial(ask, app, library, turn.question, standalone=answer.standalone)
-    with st.container(horizontal=True, key=f"next-{key}", gap="small"):
-        if scope.filter_count and _draw_button("unfilter", "filter_list_off", key, language):
-            session().scope = session().scope.without_filters()
-            again()
-        deeper = answer.mode == "fast" and chat_in_use(app) is not None  # without a model, Deep answers like Fast
-        if deeper and _draw_button("deep", "manage_search", key, language):
-            again(mode="deep")
-        if _draw_button("add", "add", key, language):
-            go("add")
-        if _draw_button("see", "search", key, language):
-            go("search", find=answer.standalone or answer.question)
-
-
-def _draw_button(name: str, icon: str, key: str, language: Language) -> bool:
-    return st.button(label(f"missing_{name}", language), icon=f":material/{icon}:", key=f"next-{name}-{key}")
+    doubts = []
+    for statement in answer.statements:
+        by_rules, kind = statement.by == "rules", str(statement.verdict)
+        if kind == "supported":
+            if statement.relevant:
+                continue
+            kind = tip = "aside"
+        else:
+            kind = "not_found" if kind == "unsupported" and by_rules else kind
+            in_part = kind == "partly" and by_rules
+            tip = statement.reason if statement.reason in _TIPS else "words" if in_part else kind
+        word, tooltip = label(f"doubt_{kind}", language), label(f"doubt_{tip}_tip", language)
+        doubts.append(Doubt(statement.start, statement.end, word, tooltip, statement.verdict != "unsupported"))
+    return doubts

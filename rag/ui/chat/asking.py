@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from rag.runs.run import Question
 from rag.store.values import Filters
 from rag.types import RunMode
 from rag.ui.chat.filters import search_options
-from rag.ui.kit.session import Session, chat_in_use, chosen_options, person_id, session, set_conversation
+from rag.ui.kit.session import chat_in_use, chosen_options, person_id, session, set_conversation
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -51,10 +51,17 @@ def start_answer(
     `options`, which are `RunOptions`, apply to this question only. `files` are attachments as (name, content). Return
     whether it started; an error becomes a notice.
     """
-    state = session()
+    state, search = session(), search_options()
+    fields: dict[str, Any] = {name: search[name] for name in ("strategy", "weights") if name in search}
+    fields |= {"web": "ask", "locale": state.language, "standalone": standalone, **options}
+    libraries, filters = (library, *search.get("others", ())), search.get("filters") or Filters()
+    request = Question(question, libraries, mode or state.mode, filters, replace(state.choices, **fields))
+    settings: dict[str, Any] = {"scope": state.scope.to_json(), **chosen_options(state.choices)}  # without secrets
+    if state.chat is not None:
+        settings |= {"fast_model": state.chat.fast_model, "temperature": state.chat.temperature}
+    settings = {name: value for name, value in settings.items() if value not in ("", None, {})}
     conversation_id = state.conversation if conversation is None else conversation
-    request = _build_question(question, library, mode or state.mode, standalone, options)
-    return _begin(app, request, conversation_id, settings=_collect_settings(state), chat=state.chat, files=files)
+    return _begin(app, request, conversation_id, settings=settings, chat=state.chat, files=files)
 
 
 def regenerate(app: App, turn: TurnView, mode: str = "", model: str = "") -> None:
@@ -82,16 +89,6 @@ def _begin(app: App, question: Question, conversation: str, **options: Any) -> b
     return True
 
 
-def _build_question(text: str, library: str, mode: RunMode, standalone: str, extra: Mapping[str, Any]) -> Question:
-    """Return the question with the choices of this tab."""
-    state, search = session(), search_options()
-    fields: dict[str, Any] = {name: search[name] for name in ("strategy", "weights") if name in search}
-    fields |= {"web": "ask", "locale": state.language, "standalone": standalone, **extra}
-    options = replace(state.choices, **fields)
-    libraries = (library, *search.get("others", ()))
-    return Question(text, libraries, mode, search.get("filters") or Filters(), options)
-
-
 def branch(app: App, library: str, conversation_id: str, turn_id: str, question: str, *, first: bool) -> None:
     """Ask `question` instead of a turn's, in a branch with the earlier turns; the first turn has none."""
     owner = session().owner
@@ -100,11 +97,3 @@ def branch(app: App, library: str, conversation_id: str, turn_id: str, question:
         target = app.conversations.branch(conversation_id, turn_id, owner, including=False)
         app.conversations.rename(target, title_of(question), owner)
     ask(app, library, question, conversation=target)
-
-
-def _collect_settings(state: Session) -> dict[str, Any]:
-    """Return the settings to save with the answer, without secrets."""
-    settings: dict[str, Any] = {"scope": state.scope.to_json(), **chosen_options(state.choices)}
-    if state.chat is not None:
-        settings |= {"fast_model": state.chat.fast_model, "temperature": state.chat.temperature}
-    return {name: value for name, value in settings.items() if value not in ("", None, {})}

@@ -30,7 +30,7 @@ from rag.ui.kit.parts import close_popover
 from rag.ui.kit.session import MODES, NEED_MODEL, chat_in_use, is_empty, session
 
 if TYPE_CHECKING:
-    from rag.app import App, ChatOptions
+    from rag.app import App
     from rag.conversations.conversations import TurnView
     from rag.models.servers import ServerCapacity
 
@@ -121,7 +121,20 @@ def _draw_models(app: App, language: Language) -> None:
     )
     if menu.open:
         with menu, st.container(key="model-choices", gap="xsmall"):
-            _draw_model_list(chat, list_models(app, chat, language), language)
+            if names := list_models(app, chat, language):
+                with st.container(key="model-list", gap=None):
+                    for place, name in enumerate(names):
+                        st.button(
+                            escape_line(name),
+                            icon=":material/check:" if name == chat.model else ":material/smart_toy:",
+                            type="tertiary",
+                            width="stretch",
+                            key=f"model-{place}",
+                            on_click=request_model,
+                            args=(replace(chat, model=name),),
+                        )
+            else:
+                st.caption(label("model_no_list", language))
             draw_model_name("model", chat.model, "", app, language)
             _draw_capacity(app.chats.capacity(chat), language)
             draw_problem(language)
@@ -142,23 +155,6 @@ def _draw_capacity(capacity: ServerCapacity, language: Language) -> None:
         st.caption(" · ".join(parts))
     if capacity.is_slow():
         st.caption(label("model_slow_here", language))
-
-
-def _draw_model_list(chat: ChatOptions, names: list[str], language: Language) -> None:
-    if not names:
-        st.caption(label("model_no_list", language))
-        return
-    with st.container(key="model-list", gap=None):
-        for place, name in enumerate(names):
-            st.button(
-                escape_line(name),
-                icon=":material/check:" if name == chat.model else ":material/smart_toy:",
-                type="tertiary",
-                width="stretch",
-                key=f"model-{place}",
-                on_click=request_model,
-                args=(replace(chat, model=name),),
-            )
 
 
 def _submit(app: App, library: str, running: TurnView | None) -> None:

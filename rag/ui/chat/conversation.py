@@ -56,7 +56,17 @@ def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], l
             if usage:
                 st.caption(label("usage_whole", language, usage=" · ".join(usage)))
             if conversation.branch_of:
-                _draw_origin(app, conversation, language)
+                with suppress(RagError):  # the original may be deleted
+                    turn = app.conversations.turn(conversation.branch_of, session().owner)
+                    source = app.conversations.conversation(turn.conversation_id, session().owner)
+                    st.button(
+                        label("talk_branch_of", language, title=escape_line(source.title)),
+                        icon=_BRANCH,
+                        type="tertiary",
+                        key="talk-origin",
+                        on_click=open_conversation,
+                        args=(app, source.id),
+                    )
         _draw_menu(app, conversation, turns, language)
     if pinned := [turn for turn in turns if turn.pinned]:
         links = (f"[{escape_line(shorten(turn.question, _LONGEST))}](#{_pin_of(turn.id)})" for turn in pinned)
@@ -64,26 +74,9 @@ def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], l
             st.markdown(f":material/keep: :gray[{label('talk_pinned', language)}] {' · '.join(links)}")
 
 
-def _draw_origin(app: App, conversation: Conversation, language: Language) -> None:
-    """Draw a link to the conversation that this one branched from, if it still exists."""
-    owner = session().owner
-    with suppress(RagError):
-        source = app.conversations.conversation(
-            app.conversations.turn(conversation.branch_of, owner).conversation_id, owner
-        )
-        text = label("talk_branch_of", language, title=escape_line(source.title))
-        st.button(
-            text,
-            icon=":material/call_split:",
-            type="tertiary",
-            key="talk-origin",
-            on_click=open_conversation,
-            args=(app, source.id),
-        )
-
-
 def _draw_menu(app: App, conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
-    name, icon = ("share", "share") if session().owner else ("take", "download")
+    owner = session().owner
+    name, icon = ("share", "share") if owner else ("take", "download")
     menu = st.popover(
         label(f"talk_{name}", language), icon=f":material/{icon}:", type="tertiary", key=_MENU, on_change="rerun"
     )
@@ -103,20 +96,15 @@ def _draw_menu(app: App, conversation: Conversation, turns: Sequence[TurnView], 
                     on_click="ignore",
                     key=f"talk-export-{kind}",
                 )
-        if session().owner:  # without sign-in, everyone sees all conversations
-            _draw_link(app, conversation, language)
-
-
-def _draw_link(app: App, conversation: Conversation, language: Language) -> None:
-    """Draw the link for readers of the library, and the button that creates or revokes it."""
-    owner = session().owner
-    st.caption(label("talk_link_hint" if conversation.link else "talk_link_none", language))
-    if conversation.link:
-        st.code(f"{(st.context.url or '').partition('?')[0]}?{LINK}={conversation.link}", language=None)
-    name, act = ("unlink", app.conversations.unshare) if conversation.link else ("link", app.conversations.share)
-    icon = ":material/link_off:" if conversation.link else ":material/link:"
-    if st.button(label(f"talk_{name}", language), icon=icon, key=f"talk-{name}"):
-        attempt_and_rerun(lambda: act(conversation.id, owner))
+        if not owner:  # without sign-in, everyone sees all conversations
+            return
+        st.caption(label("talk_link_hint" if conversation.link else "talk_link_none", language))
+        if conversation.link:
+            st.code(f"{(st.context.url or '').partition('?')[0]}?{LINK}={conversation.link}", language=None)
+        name, act = ("unlink", app.conversations.unshare) if conversation.link else ("link", app.conversations.share)
+        icon = ":material/link_off:" if conversation.link else ":material/link:"
+        if st.button(label(f"talk_{name}", language), icon=icon, key=f"talk-{name}"):
+            attempt_and_rerun(lambda: act(conversation.id, owner))
 
 
 def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Language) -> TurnView:
@@ -177,12 +165,9 @@ def scroll_to_newest(conversation_id: str, turns: Sequence[TurnView]) -> None:
     send_to_browser("place", scroll_to=scroll_to)
 
 
+@st.fragment(run_every=_WATCH_SECONDS)
 def watch_newest(app: App, seen: TurnView) -> None:
     """Redraw the page when the newest turn differs from `seen`: another tab asked, or follow-up questions arrived."""
-    st.fragment(_check_newest, run_every=_WATCH_SECONDS)(app, seen)
-
-
-def _check_newest(app: App, seen: TurnView) -> None:
     newest = app.conversations.last_turn(seen.conversation_id, session().owner)
     if newest is None or (newest.id, newest.state, newest.suggestions) != (seen.id, seen.state, seen.suggestions):
         session().is_auto_redraw = True

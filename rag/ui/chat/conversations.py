@@ -138,13 +138,25 @@ def _draw_entry(app: App, conversation: Conversation, language: Language, *, unr
     if not is_open:
         _draw_open_button(app, conversation, language, unread=unread, key="other")
     elif st.session_state.get(_MENU_ACTION) == ("talk_rename", conversation.id):
-        _draw_rename(app, conversation, language)
+        st.text_input(
+            label("talk_title", language),
+            value=conversation.title,
+            key=f"talk-title-{conversation.id}",
+            max_chars=200,
+            label_visibility="collapsed",
+            on_change=_rename,
+            args=(app, conversation),
+        )
     else:
         with st.container(horizontal=True, vertical_alignment="center", key="talk-row", gap=None):
             _draw_open_button(app, conversation, language, unread=unread, key="open")
             _draw_menu(app, conversation, language)
         if st.session_state.get(_MENU_ACTION) == ("talk_delete", conversation.id):
-            _draw_delete(app, conversation, language)
+            st.caption(label("talk_delete_sure", language))
+            with st.container(horizontal=True, gap="small", key="talk-sure"):
+                delete, keep = label("talk_delete", language), label("talk_keep", language)
+                st.button(delete, type="primary", key="talk-delete", on_click=_delete, args=(app, conversation))
+                st.button(keep, key="talk-keep", on_click=st.session_state.pop, args=(_MENU_ACTION,))
 
 
 def _draw_menu(app: App, conversation: Conversation, language: Language) -> None:
@@ -168,31 +180,11 @@ def _choose(app: App, conversation: Conversation) -> None:
         attempt(lambda: app.conversations.pin(conversation.id, name == "talk_pin", session().owner))
 
 
-def _draw_rename(app: App, conversation: Conversation, language: Language) -> None:
-    st.text_input(
-        label("talk_title", language),
-        value=conversation.title,
-        key=f"talk-title-{conversation.id}",
-        max_chars=200,
-        label_visibility="collapsed",
-        on_change=_rename,
-        args=(app, conversation),
-    )
-
-
 def _rename(app: App, conversation: Conversation) -> None:
     st.session_state.pop(_MENU_ACTION, None)
     title = str(st.session_state[f"talk-title-{conversation.id}"] or "").strip()
     if title:
         attempt(lambda: app.conversations.rename(conversation.id, title, session().owner))
-
-
-def _draw_delete(app: App, conversation: Conversation, language: Language) -> None:
-    st.caption(label("talk_delete_sure", language))
-    with st.container(horizontal=True, gap="small", key="talk-sure"):
-        delete, keep = label("talk_delete", language), label("talk_keep", language)
-        st.button(delete, type="primary", key="talk-delete", on_click=_delete, args=(app, conversation))
-        st.button(keep, key="talk-keep", on_click=st.session_state.pop, args=(_MENU_ACTION,))
 
 
 def _delete(app: App, conversation: Conversation) -> None:

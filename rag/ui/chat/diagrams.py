@@ -23,6 +23,7 @@ _PLAN_WIDTH, _PLAN_HEIGHT, _PLAN_GAP, _PLAN_ROW = 174, 44, 34, 58
 _PLAN_COLORS: Final = {"done": "#1a7f37", "failed": "#cf222e", "empty": "#9a6700", "running": "#0969da"}
 _LINE: Final = "#6e7781"
 _NO_ROUND: Final = 1_000
+_FONT_SIZE: Final = 12
 _NODE_HEIGHT, _NODE_ROW, _EDGE = 64, 74, 8
 _BULGE: Final = 18
 """Pixels on the right for lines between identical questions."""
@@ -53,46 +54,36 @@ _WIDTHS = tuple(
 
 def plan_diagram(question: str, steps: Sequence[Mapping[str, Any]], language: Language) -> str:
     """Return an SVG with a column for each round of steps; steps that were not carried out are dashed."""
-    columns = _plan_columns(steps)
-    tallest = max(map(len, columns))
-    height = tallest * _PLAN_ROW + 8
+    columns: dict[int, list[Mapping[str, Any]]] = {}
+    for step in steps:
+        columns.setdefault(step.get("round", _NO_ROUND), []).append(step)
+    height = max(map(len, columns.values())) * _PLAN_ROW + 8
     places = {
         step["id"]: (20 + (_PLAN_WIDTH + _PLAN_GAP) * column_number, _plan_y(row, len(column), height))
-        for column_number, column in enumerate(columns, 1)
+        for column_number, (_, column) in enumerate(sorted(columns.items()), 1)
         for row, step in enumerate(column)
     }
     width = (_PLAN_WIDTH + _PLAN_GAP) * (len(columns) + 1) + _PLAN_WIDTH + 40
     first, last = (20, _plan_y(0, 1, height)), (width - _PLAN_WIDTH - 20, _plan_y(0, 1, height))
-    lines = "".join(_plan_lines(steps, places, first, last))
-    boxes = "".join(_plan_box(step["sub_question"], places[step["id"]], str(step["status"])) for step in steps)
-    ends = _plan_box(question, first, "done") + _plan_box(label("research_report_node", language), last, "done")
-    return svg(width, height, label("research_picture", language), f'<g class="boxes">{lines}{boxes}{ends}</g>')
-
-
-def _plan_columns(steps: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Group steps by the round in which they started; those that never started are last."""
-    rounds = sorted({step.get("round", _NO_ROUND) for step in steps})
-    return [[step for step in steps if step.get("round", _NO_ROUND) == number] for number in rounds]
-
-
-def _plan_y(row: int, rows: int, height: int) -> int:
-    return height // 2 - rows * _PLAN_ROW // 2 + row * _PLAN_ROW + (_PLAN_ROW - _PLAN_HEIGHT) // 2
-
-
-def _plan_lines(
-    steps: Sequence[Mapping[str, Any]], places: Mapping[str, tuple[int, int]], first: Any, last: Any
-) -> list[str]:
     prerequisites = {one for step in steps for one in step["needs"]}
     before: dict[int, list[str]] = {}
     lines = []
     for step in steps:
-        before.setdefault(step.get("round", _NO_ROUND), []).append(step["id"])
-        earlier = [] if step["by"] != "revision" else before.get(step.get("round", _NO_ROUND) - 1, [])
+        number, place = step.get("round", _NO_ROUND), places[step["id"]]
+        before.setdefault(number, []).append(step["id"])
+        earlier = [] if step["by"] != "revision" else before.get(number - 1, [])
         starts = [places[one] for one in [*step["needs"], *earlier] if one in places] or [first]
-        lines += [_plan_line(one, places[step["id"]], step["status"] in _PLAN_COLORS) for one in starts]
+        lines += [_plan_line(start, place, step["status"] in _PLAN_COLORS) for start in starts]
         if step["id"] not in prerequisites and step["status"] == "done":
-            lines.append(_plan_line(places[step["id"]], last, True))
-    return lines
+            lines.append(_plan_line(place, last, True))
+    boxes = "".join(_plan_box(step["sub_question"], places[step["id"]], str(step["status"])) for step in steps)
+    ends = _plan_box(question, first, "done") + _plan_box(label("research_report_node", language), last, "done")
+    content = f'<g class="boxes">{"".join(lines)}{boxes}{ends}</g>'
+    return svg(width, height, label("research_picture", language), content)
+
+
+def _plan_y(row: int, rows: int, height: int) -> int:
+    return height // 2 - rows * _PLAN_ROW // 2 + row * _PLAN_ROW + (_PLAN_ROW - _PLAN_HEIGHT) // 2
 
 
 def _plan_line(start: tuple[int, int], end: tuple[int, int], solid: bool) -> str:
@@ -106,10 +97,10 @@ def _plan_box(text: str, place: tuple[int, int], status: str) -> str:
     x, y = place
     dashed = "" if status in _PLAN_COLORS else ' stroke-dasharray="4 4"'
     color = _PLAN_COLORS.get(status, _LINE)
-    lines = _break_lines(text, _PLAN_WIDTH - 20, 12, 2)
+    lines = _break_lines(text, _PLAN_WIDTH - 20)
     top = y + (27 if len(lines) == 1 else 19)
     texts = "".join(
-        f'<text x="{x + 10}" y="{top + 15 * at}" font-size="12" fill="#24292f">{escape_html(line)}</text>'
+        f'<text x="{x + 10}" y="{top + 15 * at}" font-size="{_FONT_SIZE}" fill="#24292f">{escape_html(line)}</text>'
         for at, line in enumerate(lines)
     )
     return (
@@ -174,20 +165,19 @@ def linked_diagrams(nodes: Sequence[TreeNode], language: Language, anchor: str, 
 
     Boxes link to `{anchor}-{number}`, unless `anchor` is empty.
     """
-    return "".join(_linked_diagram(nodes, language, anchor, name, layout) for name, layout in layouts.items())
-
-
-def _linked_diagram(nodes: Sequence[TreeNode], language: Language, anchor: str, name: str, layout: Layout) -> str:
-    source = b64encode(tree_diagram(nodes, language, layout).encode()).decode()
-    areas = "".join(
-        f'<area shape="rect" coords="{x},{y},{x + layout.width},{y + _NODE_HEIGHT}" href="#{anchor}-{node.number}"'
-        f' alt="{escape_html(_describe_node(node, language))}" title="{escape_html(node.question)}">'
-        for node, (x, y) in zip(nodes, node_positions(nodes, layout).values(), strict=True)
-    )
-    map_id = f"{anchor}-{name}"
-    map_parts = (f' usemap="#{map_id}"', f'<map name="{map_id}">{areas}</map>') if anchor else ("", "")
-    image = f'<img alt="{escape_html(label("tree_picture", language))}" src="data:image/svg+xml;base64,{source}"'
-    return f'<div class="tree-picture {name}">{image}{map_parts[0]}>{map_parts[1]}</div>'
+    parts = []
+    for name, layout in layouts.items():
+        source = b64encode(tree_diagram(nodes, language, layout).encode()).decode()
+        areas = "".join(
+            f'<area shape="rect" coords="{x},{y},{x + layout.width},{y + _NODE_HEIGHT}" href="#{anchor}-{node.number}"'
+            f' alt="{escape_html(_describe_node(node, language))}" title="{escape_html(node.question)}">'
+            for node, (x, y) in zip(nodes, node_positions(nodes, layout).values(), strict=True)
+        )
+        map_id = f"{anchor}-{name}"
+        map_parts = (f' usemap="#{map_id}"', f'<map name="{map_id}">{areas}</map>') if anchor else ("", "")
+        image = f'<img alt="{escape_html(label("tree_picture", language))}" src="data:image/svg+xml;base64,{source}"'
+        parts.append(f'<div class="tree-picture {name}">{image}{map_parts[0]}>{map_parts[1]}</div>')
+    return "".join(parts)
 
 
 def _describe_node(node: TreeNode, language: Language) -> str:
@@ -228,8 +218,8 @@ def _node_box(node: TreeNode, place: _Position, layout: Layout, language: Langua
     (x, y), (sign, color) = place, SIGNS[node.state]
     dashes = ' stroke-dasharray="4 4"' if node.state in _NOT_ASKED else ""
     lines = "".join(
-        f'<text x="{x + 10}" y="{y + 19 + 15 * at}" font-size="12" fill="#24292f">{escape_html(line)}</text>'
-        for at, line in enumerate(_break_lines(f"{node.number}. {node.question}", layout.width - 38, 12, 2))
+        f'<text x="{x + 10}" y="{y + 19 + 15 * at}" font-size="{_FONT_SIZE}" fill="#24292f">{escape_html(line)}</text>'
+        for at, line in enumerate(_break_lines(f"{node.number}. {node.question}", layout.width - 38))
     )
     word = (
         f'<text x="{x + 10}" y="{y + 54}" font-size="11" fill="{color}">'
@@ -252,28 +242,24 @@ def _score(score: int, x: int, y: int) -> str:
     return f'{ring}<text x="{x}" y="{y + 4}" font-size="11" text-anchor="middle" fill="{ink}">{score}</text>'
 
 
-def _break_lines(text: str, width: float, size: float, max_lines: int) -> list[str]:
-    """Break `text` into up to `max_lines` lines of `width` pixels at a font size of `size` pixels; … ends a cut text.
+def _break_lines(text: str, width: float) -> list[str]:
+    """Break `text` into up to two lines of `width` pixels at a font size of 12 pixels; … ends a cut text.
 
     A wide font is assumed, since the browser's is unknown.
     """
-    lines, line = list[str](), ""
-    for word in _words(" ".join(text.split())):
-        if line and _ems(line + word.rstrip()) * size > width:
+    lines, line, ems = list[str](), "", width / _FONT_SIZE
+    # Words with their trailing space, pieces of long words, and single wide characters.
+    for word in re.findall(r"[\u2e80-\U0003ffff]|[^\s\u2e80-\U0003ffff]{1,12} ?| ", " ".join(text.split())):
+        if line and _ems(line + word.rstrip()) > ems:
             lines, line = [*lines, line.rstrip()], ""
         line += word
     lines.append(line.rstrip())
-    if len(lines) <= max_lines:
+    if len(lines) <= 2:
         return lines
-    last = f"{lines[max_lines - 1]} {lines[max_lines]}"
-    while last and _ems(f"{last}…") * size > width:
+    last = f"{lines[1]} {lines[2]}"
+    while last and _ems(f"{last}…") > ems:
         last = last[:-1]
-    return [*lines[: max_lines - 1], f"{last.rstrip()}…"]
-
-
-def _words(text: str) -> list[str]:
-    """Split `text` into words with their trailing space, pieces of long words, and single wide characters."""
-    return re.findall(r"[\u2e80-\U0003ffff]|[^\s\u2e80-\U0003ffff]{1,12} ?| ", text)
+    return [lines[0], f"{last.rstrip()}…"]
 
 
 def _ems(text: str) -> float:

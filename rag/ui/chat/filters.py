@@ -278,30 +278,21 @@ def _draw_picker(pages: list[Page], language: Language) -> None:
             label_visibility="collapsed",
             live=True,
         )
-        matches = _filter_pages(pages, words or "", session().scope.pages)
-        if session().scope.pages:
+        terms, selected = (words or "").casefold().split(), session().scope.pages
+        matches = [page for page in pages if all(word in f"{page.title} {page.url}".casefold() for word in terms)]
+        matches.sort(key=lambda page: page.url_hash not in selected)
+        if selected:
             st.button(label("picker_clear", language), type="tertiary", key="page-picker-clear", on_click=_select_pages)
         with st.container(key="page-picker-list", gap=None):
             for page in matches[:_MAX_LISTED]:
-                _draw_page(page)
+                key = f"page-tick-{page.url_hash}"
+                st.session_state[key] = page.url_hash in selected
+                title = escape_line(shorten(page.title or short_source(page.url), _LONGEST_TITLE))
+                st.checkbox(title, key=key, on_change=_toggle_page, args=(page.url_hash,))
             if len(matches) > _MAX_LISTED:
                 st.caption(label_count("picker_more_one", "picker_more", len(matches) - _MAX_LISTED, language))
             if not matches:
                 st.caption(label("picker_none", language))
-
-
-def _filter_pages(pages: list[Page], words: str, selected: tuple[str, ...]) -> list[Page]:
-    """Return the pages whose title or URL contains all `words`, those of `selected` first."""
-    terms = words.casefold().split()
-    matches = [page for page in pages if all(word in f"{page.title} {page.url}".casefold() for word in terms)]
-    return sorted(matches, key=lambda page: page.url_hash not in selected)
-
-
-def _draw_page(page: Page) -> None:
-    key = f"page-tick-{page.url_hash}"
-    st.session_state[key] = page.url_hash in session().scope.pages
-    title = escape_line(shorten(page.title or short_source(page.url), _LONGEST_TITLE))
-    st.checkbox(title, key=key, on_change=_toggle_page, args=(page.url_hash,))
 
 
 def _toggle_page(url_hash: str) -> None:

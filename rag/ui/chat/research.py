@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -48,35 +48,37 @@ def draw_live_plan(app: App, turn: TurnView, live: LiveRun, language: Language) 
             if step["status"] == "open":
                 _draw_changes(app, turn, step, language)
         if not live.text:
-            _draw_controls(app, turn, live, language)
+            with st.form(f"add-step-{turn.id}", border=False, clear_on_submit=True), st.container(horizontal=True):
+                text = label("research_add", language)
+                options: Any = {"max_chars": _LONGEST, "placeholder": text, "label_visibility": "collapsed"}
+                st.text_input(text, key=f"new-step-{turn.id}", **options)
+                icon = ":material/add:"
+                st.form_submit_button(text, icon=icon, key=f"add-{turn.id}", on_click=_add, args=(app, turn))
+            draw_run_controls(app, turn, live, language)
 
 
 def _draw_step(step: Mapping[str, Any], language: Language, *, key: str) -> None:
+    """Draw a step and, below it, its reason or findings, its search, and its passages."""
     status = str(step["status"])
+    lines = []
+    if step.get("failure"):
+        lines.append(note_text(step["failure"], language))
+    elif step.get("summary") or step.get("justification"):
+        lines.append(escape_line(shorten(str(step.get("summary") or step["justification"]), 200)))
+    if step.get("query") and step["query"] != step["sub_question"]:
+        lines.append(label("detail_query", language, query=escape_line(step["query"])))
+    if step.get("leg"):
+        reason = f" ({escape_line(step['reason'])})" if step.get("reason") else ""
+        lines.append(label(f"research_leg_{step['leg']}", language) + reason)
+    pages = {passage["url"]: shorten(passage["title"] or passage["url"], 40) for passage in step.get("kept", ())}
+    if pages:
+        lines.append(" · ".join(web_link(title, url) for url, title in pages.items()))
     with st.container(key=f"planned-{key}", gap=None):
         by = f" :gray-badge[{label('research_by_' + step['by'], language)}]" if step["by"] != "plan" else ""
         state = f" :gray[{label(f'research_status_{status}', language)}]" if status not in ("done", "open") else ""
         st.markdown(f"{_ICONS[status]} {escape_line(step['sub_question'])}{by}{state}")
-        if line := _details(step, language):
-            st.caption(line)
-
-
-def _details(step: Mapping[str, Any], language: Language) -> str:
-    """Return a step's reason or findings, its search, and its passages."""
-    parts = []
-    if step.get("failure"):
-        parts.append(note_text(step["failure"], language))
-    elif step.get("summary") or step.get("justification"):
-        parts.append(escape_line(shorten(str(step.get("summary") or step["justification"]), 200)))
-    if step.get("query") and step["query"] != step["sub_question"]:
-        parts.append(label("detail_query", language, query=escape_line(step["query"])))
-    if step.get("leg"):
-        reason = f" ({escape_line(step['reason'])})" if step.get("reason") else ""
-        parts.append(label(f"research_leg_{step['leg']}", language) + reason)
-    pages = {passage["url"]: shorten(passage["title"] or passage["url"], 40) for passage in step.get("kept", ())}
-    if pages:
-        parts.append(" · ".join(web_link(title, url) for url, title in pages.items()))
-    return "  \n".join(parts)
+        if text := "  \n".join(lines):
+            st.caption(text)
 
 
 def _draw_changes(app: App, turn: TurnView, step: Mapping[str, Any], language: Language) -> None:
@@ -99,16 +101,6 @@ def _draw_changes(app: App, turn: TurnView, step: Mapping[str, Any], language: L
             st.form_submit_button(label("research_save", language), key=f"save-{key}", on_click=_edit, args=args)
 
 
-def _draw_controls(app: App, turn: TurnView, live: LiveRun, language: Language) -> None:
-    with st.form(f"add-step-{turn.id}", border=False, clear_on_submit=True), st.container(horizontal=True):
-        text = label("research_add", language)
-        st.text_input(
-            text, key=f"new-step-{turn.id}", max_chars=_LONGEST, placeholder=text, label_visibility="collapsed"
-        )
-        st.form_submit_button(text, icon=":material/add:", key=f"add-{turn.id}", on_click=_add, args=(app, turn))
-    draw_run_controls(app, turn, live, language)
-
-
 def _edit(app: App, turn: TurnView, step_id: str) -> None:
     text = str(st.session_state[f"edit-text-{turn.id}-{step_id}"])
     close_popover(f"edit-{turn.id}-{step_id}")
@@ -121,13 +113,10 @@ def _add(app: App, turn: TurnView) -> None:
 
 
 def draw_wait(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
-    """Draw the request of a waiting run: permission for a web search, or approval of the plan."""
-    draw = _draw_permission if "web" in wait.asks else _draw_approval
-    draw(app, turn, wait, language)
-
-
-def _draw_permission(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
-    """Draw the first web queries of a run, and ask for permission to send them to the search service."""
+    """Draw what a run waits for: permission to send its first web queries, or changes to its plan."""
+    if "web" not in wait.asks:
+        _draw_approval(app, turn, wait, language)
+        return
     service = app.imports.web_search.name if app.imports.web_search else ""
     with st.container(border=True, key=f"leave-{turn.id}"):
         lead = label("research_leave_lead", language, service=service)
@@ -146,38 +135,30 @@ def _draw_permission(app: App, turn: TurnView, wait: Wait, language: Language) -
 
 def _draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
     """Draw the plan as a form: steps can be edited, skipped or added before it starts."""
-    steps = wait.asks["plan"]
+    changes: list[dict[str, Any]] = []
+    meant = ""
     with st.form(f"approve-{turn.id}"):
         st.markdown(label("research_approve_lead", language))
         if unclear := wait.asks.get("unclear"):
             st.info(escape_line(unclear), icon=":material/help:")
-            st.text_input(label("research_meant", language), key=f"plan-meant-{turn.id}", max_chars=_LONGEST)
-        for step in steps:
-            text, keep = f"plan-text-{turn.id}-{step['id']}", f"plan-keep-{turn.id}-{step['id']}"
-            st.text_input(
-                label("research_step_text", language), value=step["sub_question"], key=text, max_chars=_LONGEST
+            meant = st.text_input(label("research_meant", language), key=f"plan-meant-{turn.id}", max_chars=_LONGEST)
+        for step in wait.asks["plan"]:
+            question, key = step["sub_question"], f"{turn.id}-{step['id']}"
+            name = label("research_step_text", language)
+            text = st.text_input(name, value=question, key=f"plan-text-{key}", max_chars=_LONGEST).strip()
+            keep = st.checkbox(label("research_keep", language), value=True, key=f"plan-keep-{key}")
+            if not keep or not text:
+                changes.append({"kind": "step_skip", "data": {"id": step["id"]}})
+            elif text != question:
+                changes.append({"kind": "step_edit", "data": {"id": step["id"], "sub_question": text}})
+        addition = st.text_input(label("research_new_step", language), key=f"plan-new-{turn.id}", max_chars=_LONGEST)
+        if addition.strip():
+            changes.append(
+                {"kind": "step_add", "data": {"id": f"p{uuid4().hex[:6]}", "sub_question": addition.strip()}}
             )
-            st.checkbox(label("research_keep", language), value=True, key=keep)
-        st.text_input(label("research_new_step", language), key=f"plan-new-{turn.id}", max_chars=_LONGEST)
         begin = st.form_submit_button(label("research_begin", language), type="primary", key=f"begin-{turn.id}")
-    if begin:
-        clarification = str(st.session_state.get(f"plan-meant-{turn.id}") or "")
-        reply = {"changes": _plan_changes(turn.id, steps), "meant": clarification}
-        if attempt(lambda: _reply(app, turn, wait, reply)):
-            st.rerun()
-
-
-def _plan_changes(turn_id: str, steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    changes: list[dict[str, Any]] = []
-    for step in steps:
-        text = str(st.session_state[f"plan-text-{turn_id}-{step['id']}"]).strip()
-        if not st.session_state[f"plan-keep-{turn_id}-{step['id']}"] or not text:
-            changes.append({"kind": "step_skip", "data": {"id": step["id"]}})
-        elif text != step["sub_question"]:
-            changes.append({"kind": "step_edit", "data": {"id": step["id"], "sub_question": text}})
-    if addition := str(st.session_state[f"plan-new-{turn_id}"] or "").strip():
-        changes.append({"kind": "step_add", "data": {"id": f"p{uuid4().hex[:6]}", "sub_question": addition}})
-    return changes
+    if begin and attempt(lambda: _reply(app, turn, wait, {"changes": changes, "meant": meant})):
+        st.rerun()
 
 
 def _reply(app: App, turn: TurnView, wait: Wait, reply: Mapping[str, Any]) -> None:
@@ -194,10 +175,25 @@ def draw_resume(app: App, turn: TurnView, language: Language) -> None:
 
 
 def draw_findings(app: App, library: str, answer: Answer, language: Language, *, key: str) -> None:
-    """Draw the gaps, removed sentences and web pages of a report."""
-    if answer.trail and "tree" not in answer.trail:
-        _draw_missing(answer.trail, language)
-        _draw_web(app, library, answer.trail, language, key=key)
+    """Draw the gaps and removed sentences of a report, and a button that adds its web pages to the library."""
+    trail = answer.trail
+    if "tree" in trail:
+        return
+    if gaps := trail.get("gaps"):
+        lines = [f"- {escape_line(gap['sub_question'])} :gray[{note_text(gap, language)}]" for gap in gaps]
+        st.markdown(f"**{label('research_gaps', language)}**\n\n" + "\n".join(lines))
+    if removed := trail.get("struck"):
+        lines = [f"- ~~{escape_line(sentence)}~~" for sentence in removed]
+        st.markdown(f"**{label('research_struck_head', language)}**\n\n" + "\n".join(lines))
+    passages = {passage["url_hash"]: passage for passage in trail.get("ledger", ()) if passage["source"] == "web"}
+    existing = app.library(library).stored_pages(list(passages)) if passages else {}
+    urls = [passage["url"] for url_hash, passage in passages.items() if url_hash not in existing]
+    for url in urls:
+        date = format_time(next(passage["fetched_at"] for passage in passages.values() if passage["url"] == url))
+        st.caption(f":material/public: {web_link(url, url)} · {label('research_from_web', language, date=date)}")
+    text, icon = label("research_add_web", language, count=len(urls)), ":material/library_add:"
+    if urls and st.button(text, icon=icon, key=f"add-web-{key}"):
+        go("add", job=app.imports.add_urls(urls, library=library, owner=person_id()))
 
 
 def plan_summary(answer: Answer, language: Language) -> str:
@@ -222,27 +218,3 @@ def draw_plan(answer: Answer, language: Language, *, key: str) -> None:
                 st.caption(f":material/alt_route: {escape_line(reason)}")
         stop = trail.get("stop", {})
         draw_end(stop if stop.get("code") in _PLANNED_STOPS else None, trail.get("notes", ()), language)
-
-
-def _draw_web(app: App, library: str, trail: Mapping[str, Any], language: Language, *, key: str) -> None:
-    """Draw the web pages of a run that are not in the library, with a button that adds them."""
-    passages = {passage["url_hash"]: passage for passage in trail.get("ledger", ()) if passage["source"] == "web"}
-    existing = app.library(library).stored_pages(list(passages)) if passages else {}
-    urls = [passage["url"] for url_hash, passage in passages.items() if url_hash not in existing]
-    if not urls:
-        return
-    for url in urls:
-        date = format_time(next(passage["fetched_at"] for passage in passages.values() if passage["url"] == url))
-        st.caption(f":material/public: {web_link(url, url)} · {label('research_from_web', language, date=date)}")
-    text, icon = label("research_add_web", language, count=len(urls)), ":material/library_add:"
-    if st.button(text, icon=icon, key=f"add-web-{key}"):
-        go("add", job=app.imports.add_urls(urls, library=library, owner=person_id()))
-
-
-def _draw_missing(trail: Mapping[str, Any], language: Language) -> None:
-    if gaps := trail.get("gaps"):
-        lines = [f"- {escape_line(gap['sub_question'])} :gray[{note_text(gap, language)}]" for gap in gaps]
-        st.markdown(f"**{label('research_gaps', language)}**\n\n" + "\n".join(lines))
-    if removed := trail.get("struck"):
-        lines = [f"- ~~{escape_line(sentence)}~~" for sentence in removed]
-        st.markdown(f"**{label('research_struck_head', language)}**\n\n" + "\n".join(lines))

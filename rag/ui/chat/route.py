@@ -56,7 +56,17 @@ def draw_route(app: App, library: str, turn: TurnView, data: Mapping[str, Any], 
                 on_click=_choose,
                 args=(app, library, turn, data, "ask"),
             )
-        _draw_inline_options(app, library, turn, data, language)
+        for kind, words in data["wishes"].items():
+            st.button(
+                escape_line(shorten(words, _LONGEST)),
+                icon=":material/close:",
+                icon_position="right",
+                key=f"inline-option-{kind}-{turn.id}",
+                help=label("way_wish_off", language, kind=label(f"wish_{kind}", language)),
+                on_click=_resend,
+                args=(app, library, turn),
+                kwargs={**_attachments(data), "without": (*data.get("without", ()), kind)},
+            )
         draw_route_menu(app, library, turn, language, data)
     if data.get("confirm"):
         st.button(
@@ -98,20 +108,6 @@ def draw_route_menu(
 def _choose_other(app: App, library: str, turn: TurnView, data: Mapping[str, Any]) -> None:
     if route := st.session_state[f"way-other-{turn.id}"]:
         _choose(app, library, turn, data, route)
-
-
-def _draw_inline_options(app: App, library: str, turn: TurnView, data: Mapping[str, Any], language: Language) -> None:
-    for kind, words in data["wishes"].items():
-        st.button(
-            escape_line(shorten(words, _LONGEST)),
-            icon=":material/close:",
-            icon_position="right",
-            key=f"inline-option-{kind}-{turn.id}",
-            help=label("way_wish_off", language, kind=label(f"wish_{kind}", language)),
-            on_click=_resend,
-            args=(app, library, turn),
-            kwargs={**_attachments(data), "without": (*data.get("without", ()), kind)},
-        )
 
 
 def _attachments(data: Mapping[str, Any]) -> dict[str, Any]:

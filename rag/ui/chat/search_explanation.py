@@ -15,8 +15,8 @@ import streamlit as st
 from rag.locales import Language, label, label_or, say, sentences
 from rag.retrieval.explain import LegRank, Row, legs_of, rows_of
 from rag.text import is_chinese, lazy_regex
-from rag.types import Answer, Citation, Notice, Passage, Retrieval
-from rag.ui.kit.markdown import escape_line, shorten
+from rag.types import Answer, Notice, Passage, Retrieval
+from rag.ui.kit.markdown import escape_line, markdown_table, shorten
 from rag.ui.kit.parts import duration, strategy_name
 
 _OPENING = 110  # characters, half as many in Chinese
@@ -39,12 +39,15 @@ class Marks:
 def marks_of(answer: Answer, rows: Sequence[Row]) -> Marks:
     """Return the grades of `answer` and its citations of `rows`."""
     grades = [grade for step in answer.steps if step.node == "grade" for grade in step.detail.get("grades") or ()]
-    cited = {row.passage.id: [c.n for c in answer.citations if _contains(row.passage, c)] for row in rows}
+    cited = {
+        passage.id: [
+            citation.n
+            for citation in answer.citations
+            if passage.url_hash == citation.url_hash and passage.start <= citation.start < passage.end
+        ]
+        for passage in (row.passage for row in rows)
+    }
     return Marks({grade["id"]: bool(grade["relevant"]) for grade in grades}, cited)
-
-
-def _contains(passage: Passage, citation: Citation) -> bool:
-    return passage.url_hash == citation.url_hash and passage.start <= citation.start < passage.end
 
 
 def candidates_markdown(
@@ -55,17 +58,12 @@ def candidates_markdown(
     Its scores also show as bars, with `best` as the full length.
     """
     head = [label("candidate_place", language), label("candidate_passage", language)]
-    head += [leg_name(leg, language) for leg in legs]
-    lines = [_line(head), "|" + " --- |" * len(head)]
+    table = [[*head, *(leg_name(leg, language) for leg in legs)]]
     for row in rows:
         cells = [f":green-badge[{row.place}]" if row.place else ":gray[–]", _describe(row, marks, language)]
         cells += [_cell(leg, row.leg_ranks.get(leg), best if leg == legs[-1] else 0.0, language) for leg in legs]
-        lines.append(_line(cells))
-    return "\n".join(lines)
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+        table.append(cells)
+    return markdown_table(table)
 
 
 def _describe(row: Row, marks: Marks, language: Language) -> str:
@@ -189,10 +187,13 @@ def fact_lines(result: Retrieval, language: Language) -> list[str]:
         for stage, ms in result.ms.items()
     ]
     reranks = result.notes.get("reranker", {}).get("code") == "rerank_with"
+    legs = " + ".join(leg_name(leg, language) for leg in result.legs) or "–"
+    if result.legs and "dense" not in result.legs and result.strategy != "keyword" and "meaning" not in result.notes:
+        legs = label("why_not_read", language, legs=legs)
     lines = [
         _fact("why_asked", f"“{escape_line(result.question)}”", language),
         _fact("why_strategy", strategy_name(result.strategy, language, reranks=reranks), language),
-        _fact("why_legs", f"{_legs(result, language)} :gray[· {counts}]", language),
+        _fact("why_legs", f"{legs} :gray[· {counts}]", language),
         *note_lines(result.notes, language),
     ]
     return [*lines, _fact("why_time", " · ".join(times), language)] if times else lines
@@ -201,14 +202,6 @@ def fact_lines(result: Retrieval, language: Language) -> list[str]:
 def _fact(key: str, value: str, language: Language) -> str:
     name = label_or(escape_line(key.removeprefix("why_").replace("_", " ")), key, language)
     return f":gray[{name}] {value}"
-
-
-def _legs(result: Retrieval, language: Language) -> str:
-    names = " + ".join(leg_name(leg, language) for leg in result.legs) or "–"
-    silent = (
-        "dense" not in result.legs and result.legs and result.strategy != "keyword" and "meaning" not in result.notes
-    )
-    return label("why_not_read", language, legs=names) if silent else names
 
 
 def note_lines(notes: Mapping[str, Any], language: Language) -> list[str]:

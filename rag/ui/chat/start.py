@@ -41,11 +41,21 @@ def draw_start(app: App, library: str, language: Language) -> None:
         draw_composer(app, library, language, None)
         if empty:
             _draw_questions(app, library, _pick_examples(_examples(), language), language, samples=True)
-            _draw_add_buttons(app, library, language)
+            with st.container(horizontal=True, key="ways-in", gap="xsmall"):
+                if st.button(label("empty_add", language), icon=":material/add:", key="empty-add"):
+                    go("add")
+                if st.button(label("empty_samples", language), icon=":material/auto_stories:", key="empty-samples"):
+                    go("add", job=app.imports.add_examples(library=library, owner=person_id()))
         else:
             newest, questions = none_if_unavailable(lambda: _newest_and_questions(app, library, language)) or ([], [])
             _draw_questions(app, library, questions, language, samples=False)
-            _draw_lists(app, library, newest, language)
+            most_cited = app.conversations.most_cited(library, session().owner)
+            pages = none_if_unavailable(lambda: app.library(library).stored_pages(most_cited)) or {}
+            left, right = st.columns(2)
+            with left:
+                _draw_pages("newest", newest, language)
+            with right:
+                _draw_pages("asked", [*pages.values()][:_LIMIT], language)
 
 
 def _picture(language: Language) -> str:
@@ -79,25 +89,6 @@ def _ask_samples(app: App, library: str, question: str) -> None:
     ask_in_callback(app, library, question, saving=app.imports.add_examples(library=library, owner=person_id()))
 
 
-def _draw_add_buttons(app: App, library: str, language: Language) -> None:
-    with st.container(horizontal=True, key="ways-in", gap="xsmall"):
-        if st.button(label("empty_add", language), icon=":material/add:", key="empty-add"):
-            go("add")
-        if st.button(label("empty_samples", language), icon=":material/auto_stories:", key="empty-samples"):
-            go("add", job=app.imports.add_examples(library=library, owner=person_id()))
-
-
-def _draw_lists(app: App, library: str, newest: Sequence[Page], language: Language) -> None:
-    """Draw the newest and the most cited pages."""
-    most_cited = app.conversations.most_cited(library, session().owner)
-    pages = none_if_unavailable(lambda: app.library(library).stored_pages(most_cited)) or {}
-    left, right = st.columns(2)
-    with left:
-        _draw_pages("newest", newest, language)
-    with right:
-        _draw_pages("asked", [*pages.values()][:_LIMIT], language)
-
-
 def _draw_pages(name: str, pages: Sequence[Page], language: Language) -> None:
     if not pages:
         return
@@ -115,21 +106,15 @@ def _newest_and_questions(app: App, library: str, language: Language) -> tuple[l
     def choose() -> tuple[list[Page], list[str]]:
         latest = sorted(app.library(library).pages(), key=lambda page: page.added_at, reverse=True)
         newest, in_language = latest[:_LIMIT], [page for page in latest if page.language == language][:_LIMIT]
-        questions = example_questions(app, library, language) or _first_questions(app, library, in_language or newest)
+        questions = example_questions(app, library, language)
+        if not questions:  # a question from a heading of each page, in the page's language
+            for page in in_language or newest:
+                title = label("chat_title", "zh" if page.language == "zh" else "en")
+                questions += from_headings(title, app.library(library).chunks(page.url_hash))[:1]
         titles = [label("near_page", language, title=page.title) for page in newest if page.title]
-        return newest, questions or titles[:2]
+        return newest, list(dict.fromkeys(questions)) or titles[:2]
 
     return cached("start-at-hand", (library, count_pages(app, library), language), choose)
-
-
-def _first_questions(app: App, library: str, pages: Sequence[Page]) -> list[str]:
-    """Return a question from a heading of each page, in the page's language."""
-    questions: list[str] = []
-    for page in pages:
-        title = label("chat_title", "zh" if page.language == "zh" else "en")
-        chunks = app.library(library).chunks(page.url_hash)
-        questions += from_headings(title, chunks)[:1]
-    return list(dict.fromkeys(questions))
 
 
 class _Example(NamedTuple):
@@ -147,14 +132,11 @@ def example_questions(app: App, library: str, language: Language, among: Sequenc
 
 
 def _pick_examples(examples: list[_Example], language: Language) -> list[str]:
-    own = [example for example in examples if example.language == language]
-    return [example.question for example in _spread_pages(own or examples)[:_MAX_EXAMPLES]]
-
-
-def _spread_pages(examples: list[_Example]) -> list[_Example]:
-    """Put questions about different pages first, so that the few shown differ."""
-    first = list({example.page: example for example in reversed(examples)}.values())[::-1]
-    return [*first, *(example for example in examples if example not in first)]
+    """Return a few questions, in `language` if there are any, those about different pages first."""
+    own = [example for example in examples if example.language == language] or examples
+    first = list({example.page: example for example in reversed(own)}.values())[::-1]
+    others = [example for example in own if example not in first]
+    return [example.question for example in [*first, *others][:_MAX_EXAMPLES]]
 
 
 @cache

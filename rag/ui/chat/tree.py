@@ -54,30 +54,21 @@ def tree_summary(answer: Answer, language: Language) -> str:
 
 def draw_tree(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
     nodes = nodes_of(answer.trail["tree"])
+    signs = []
+    for state in dict.fromkeys(node.state for node in nodes):
+        is_link = state in ("linked", "refused")
+        meaning = label(f"tree_sign_{state}", language) if is_link else say(Notice(f"tree_{state}"), language)
+        signs.append(f"{escape_line(SIGNS[state][0])} {meaning}")
     with st.container(key=f"tree-open-{turn.id}", gap="small"):
-        _draw_picture(nodes, language, key=turn.id)
+        st.html(linked_diagrams(nodes, language, tree_anchor(turn.id), {"wide": WIDE, "narrow": NARROW}))
+        st.caption(label("tree_picture_hint", language, signs=" · ".join(signs)))
+        st.download_button(
+            label("tree_as_svg", language), tree_diagram(nodes, language), file_name="tree.svg", mime="image/svg+xml",
+            icon=":material/download:", type="tertiary", on_click="ignore", key=f"tree-svg-{turn.id}",
+        )  # fmt: skip
         for node in nodes:
             _draw_node(app, library, turn, answer, node, language)
         draw_end(answer.trail.get("stop"), answer.trail.get("notes", ()), language)
-
-
-def _draw_picture(nodes: Sequence[TreeNode], language: Language, *, key: str) -> None:
-    st.html(linked_diagrams(nodes, language, tree_anchor(key), {"wide": WIDE, "narrow": NARROW}))
-    st.caption(label("tree_picture_hint", language, signs=_signs(nodes, language)))
-    icon = ":material/download:"
-    st.download_button(
-        label("tree_as_svg", language), tree_diagram(nodes, language), file_name="tree.svg", mime="image/svg+xml",
-        icon=icon, type="tertiary", on_click="ignore", key=f"tree-svg-{key}",
-    )  # fmt: skip
-
-
-def _signs(nodes: Sequence[TreeNode], language: Language) -> str:
-    def meaning(state: State) -> str:
-        is_link = state in ("linked", "refused")
-        return label(f"tree_sign_{state}", language) if is_link else say(Notice(f"tree_{state}"), language)
-
-    states = dict.fromkeys(node.state for node in nodes)
-    return " · ".join(f"{escape_line(SIGNS[state][0])} {meaning(state)}" for state in states)
 
 
 def _head(node: TreeNode, language: Language) -> str:
@@ -88,60 +79,50 @@ def _head(node: TreeNode, language: Language) -> str:
 
 def _draw_node(app: App, library: str, turn: TurnView, answer: Answer, node: TreeNode, language: Language) -> None:
     """Draw the list entry that a node's box links to; its content is loaded when it is opened."""
-    key = f"{turn.id}-{node.number}"
+    key, row = f"{turn.id}-{node.number}", node.row
     with st.container(key=f"node-{node.depth}-{key}", gap=None):
         # Static markup, with an id of letters, digits and hyphens only.
         st.html(f'<span class="place" id="{tree_anchor(turn.id)}-{node.number}"></span>')
         entry = st.expander(_head(node, language), key=f"entry-{key}", type="compact", on_change="rerun")
-        if entry.open:
-            with entry, st.container(key=f"in-node-{key}", gap="small"):
-                _draw_inside(app, library, turn, node, language)
-                _draw_continue(app, library, turn, answer, node, language)
-
-
-def _draw_inside(app: App, library: str, turn: TurnView, node: TreeNode, language: Language) -> None:
-    row = node.row
-    if node.completes:
-        st.caption(label("tree_completes", language, title=escape_line(node.completes)))
+    if not entry.open:
+        return
     libraries = libraries_of(app, library, Scope.from_json(turn.settings.get("scope", {})))
     texts = app.library_view(libraries).texts([verdict["url_hash"] for verdict in node.judged])
-    for place, verdict in enumerate(node.judged):
-        key, text = f"{turn.id}-{node.number}-{place}", texts.get(verdict["url_hash"], "")
-        with st.container(key=f"verdict-{key}", gap=None):
-            citation = _citation(verdict, text)
-            _draw_verdict(verdict, text, language)
-            draw_panel_link(Source(1, library_of(app, library, citation), citation), key, language)
-    if not node.judged and node.state not in ("linked", "refused"):
-        st.caption(label("tree_no_passages", language))
-    if row["answer"]:
-        st.markdown(f"**{label('tree_answer', language)}:** {escape_line(row['answer'])}")
-    if row["checkpoint"]:
-        st.caption(label("tree_used", language, calls=row["calls"], ms=duration(row["ms"], language)))
-        _draw_state(app, turn, node, language)
+    with entry, st.container(key=f"in-node-{key}", gap="small"):
+        if node.completes:
+            st.caption(label("tree_completes", language, title=escape_line(node.completes)))
+        for place, verdict in enumerate(node.judged):
+            text = texts.get(verdict["url_hash"], "")
+            _draw_verdict(app, library, verdict, text, language, key=f"{key}-{place}")
+        if not node.judged and node.state not in ("linked", "refused"):
+            st.caption(label("tree_no_passages", language))
+        if row["answer"]:
+            st.markdown(f"**{label('tree_answer', language)}:** {escape_line(row['answer'])}")
+        if row["checkpoint"]:
+            st.caption(label("tree_used", language, calls=row["calls"], ms=duration(row["ms"], language)))
+            _draw_state(app, turn, node, language)
+        _draw_continue(app, library, turn, answer, node, language)
 
 
-def _citation(row: Mapping[str, Any], text: str) -> Citation:
-    """Return the sentence behind the grade, if it is in the saved page; else the whole passage."""
-    start, end = int(row["start"]), int(row["end"])
+def _draw_verdict(app: App, library: str, row: Mapping[str, Any], text: str, language: Language, *, key: str) -> None:
+    """Draw a grade, with a link to the sentence behind it if that is in the saved page, else to the whole passage."""
+    start, end, score = int(row["start"]), int(row["end"]), row["score"]
     at = text.find(row["quote"], start, end) if row["quote"] else -1
     start, end = (at, at + len(row["quote"])) if at >= 0 else (start, end)
-    return Citation(0, row["url"], row["url_hash"], row["title"], text[start:end] or row["quote"], start, end)
-
-
-def _draw_verdict(row: Mapping[str, Any], text: str, language: Language) -> None:
-    score, cite = row["score"], _citation(row, text)
+    cite = Citation(0, row["url"], row["url_hash"], row["title"], text[start:end] or row["quote"], start, end)
     title, by = row["title"] or row["url"], label(f"tree_by_{row['by']}", language)
-    address = text_fragment(cite.url, text, cite.start, cite.end) if text and is_web_url(cite.url) else cite.url
+    address = text_fragment(cite.url, text, start, end) if text and is_web_url(cite.url) else cite.url
     badge = f":{_BADGES[score]}-badge[{score} · {label(f'tree_score_{score}', language)}]"
     lines = [f"{badge} **{web_link(title, address)}** :gray[{by}]"]
     lines += [f"“{escape_line(row['quote'])}”"] if row["quote"] else []
     lines += [f":gray[{escape_line(row['reason'])}]"] if row["reason"] and row["by"] != "person" else []
     lines += [f"{say(Notice('tree_lacks'), language)}: {escape_line(row['missing'])}"] if row["missing"] else []
-    st.markdown("  \n".join(lines))
+    with st.container(key=f"verdict-{key}", gap=None):
+        st.markdown("  \n".join(lines))
+        draw_panel_link(Source(1, library_of(app, library, cite), cite), key, language)
 
 
 def _draw_state(app: App, turn: TurnView, node: TreeNode, language: Language) -> None:
-    """Draw the stored state of the question's graph."""
     state = st.expander(
         label("tree_state", language), icon=":material/data_object:", type="compact",
         key=f"state-{turn.id}-{node.number}", on_change="rerun",
@@ -162,6 +143,7 @@ def tree_anchor(turn_id: str) -> str:
 
 def _draw_continue(app: App, library: str, turn: TurnView, answer: Answer, node: TreeNode, language: Language) -> None:
     """Draw the form that asks the question again with changes."""
+    choices, orders = session().choices, get_args(TreeOrder)
     key = f"{turn.id}-{node.number}"
     entry = st.expander(
         label("tree_go_on", language), icon=":material/call_split:", type="compact", key=f"go-{key}", on_change="rerun"
@@ -175,7 +157,15 @@ def _draw_continue(app: App, library: str, turn: TurnView, answer: Answer, node:
         )
         for place, row in enumerate(node.judged):
             _draw_verdict_choice(row, f"{key}-{place}", language)
-        _draw_branch_settings(app, key, language)
+        st.selectbox(
+            label("option_tree_order", language),
+            orders,
+            index=orders.index(choices.tree_order),
+            format_func=lambda name: label(f"tree_order_{name}", language),
+            key=f"tree-order-{key}",
+        )
+        if chat_in_use(app) is not None:
+            st.toggle(label("option_judge_each", language), choices.judge_each, key=f"tree-each-{key}")
         submitted = st.form_submit_button(label("tree_go_on_do", language), type="primary", key=f"tree-do-{key}")
     if submitted:
         change = _read_changes(node, key) | {"turn": turn.id, "checkpoint": answer.trail.get("checkpoint", "")}
@@ -204,19 +194,6 @@ def _verdict_name(score: Verdict, language: Language) -> str:
     return name if score == _EXCLUDED else f"{score} · {name}"
 
 
-def _draw_branch_settings(app: App, key: str, language: Language) -> None:
-    choices, orders = session().choices, get_args(TreeOrder)
-    st.selectbox(
-        label("option_tree_order", language),
-        orders,
-        index=orders.index(choices.tree_order),
-        format_func=lambda name: label(f"tree_order_{name}", language),
-        key=f"tree-order-{key}",
-    )
-    if chat_in_use(app) is not None:
-        st.toggle(label("option_judge_each", language), choices.judge_each, key=f"tree-each-{key}")
-
-
 def _read_changes(node: TreeNode, key: str) -> dict[str, Any]:
     """Return the form's changes relative to the tree and the tab's options."""
     state, choices = st.session_state, session().choices
@@ -224,25 +201,18 @@ def _read_changes(node: TreeNode, key: str) -> dict[str, Any]:
     text = " ".join(str(state[f"tree-text-{key}"] or "").split())
     if text and text != node.question:
         change["question"] = text
-    entries = {row["passage"]: _read_verdict(f"{key}-{place}") for place, row in enumerate(node.judged)}
-    if excluded := [passage for passage, (score, _) in entries.items() if score == _EXCLUDED]:
-        change["without"] = excluded
-    before = {row["passage"]: (row["score"], row["missing"]) for row in node.judged}
-    verdicts = {
-        passage: {"score": score, "missing": missing}
-        for passage, (score, missing) in entries.items()
-        if score != _EXCLUDED and (score != before[passage][0] or (score == 1 and missing != before[passage][1]))
-    }
-    if verdicts:
-        change["verdicts"] = verdicts
+    excluded: list[str] = []
+    verdicts: dict[str, dict[str, Any]] = {}
+    for place, row in enumerate(node.judged):
+        score = state[f"tree-score-{key}-{place}"]
+        missing = " ".join(str(state[f"tree-lacks-{key}-{place}"] or "").split()) if score == 1 else ""
+        if score == _EXCLUDED:
+            excluded.append(row["passage"])
+        elif score != row["score"] or (score == 1 and missing != row["missing"]):
+            verdicts[row["passage"]] = {"score": score, "missing": missing}
+    change |= {name: value for name, value in (("without", excluded), ("verdicts", verdicts)) if value}
     settings = {"tree_order": state[f"tree-order-{key}"], "judge_each": state.get(f"tree-each-{key}", False)}
     return change | {name: value for name, value in settings.items() if value != getattr(choices, name)}
-
-
-def _read_verdict(key: str) -> tuple[Verdict, str]:
-    score = st.session_state[f"tree-score-{key}"]
-    missing = " ".join(str(st.session_state[f"tree-lacks-{key}"] or "").split())
-    return score, missing if score == 1 else ""
 
 
 def draw_origin(answer: Answer, language: Language) -> None:
@@ -278,6 +248,7 @@ def _origin(turn: TurnView) -> str:
     return str(turn.answer.trail.get("branch", {}).get("turn", "")) if turn.answer else ""
 
 
+@st.fragment
 def draw_comparison(turn: TurnView, answer: Answer, turns: Sequence[TurnView], language: Language) -> None:
     """Draw the tree beside one that it continues, or which continues it; the earlier one is on the left."""
     related = (one for one in turns if one.id == _origin(turn) or _origin(one) == turn.id)
@@ -303,7 +274,13 @@ def draw_comparison(turn: TurnView, answer: Answer, turns: Sequence[TurnView], l
         )
         for column, (one, its) in zip(st.columns(2), both, strict=True):
             with column:
-                _draw_side(one, its or answer, language)
+                its = its or answer
+                st.markdown(f"**{_branch_name(one, language)}**")
+                text = answer_markdown(its.text) if its.text.strip() else label(f"outcome_{its.outcome}", language)
+                st.markdown(text)
+                if its.notice:
+                    st.caption(escape_line(say(its.notice, language)))
+                st.html(linked_diagrams(nodes_of(its.trail["tree"]), language, "", {"beside": NARROW}))
 
 
 def _branch_name(turn: TurnView, language: Language) -> str:
@@ -312,11 +289,3 @@ def _branch_name(turn: TurnView, language: Language) -> str:
     return (
         _describe_branch(branch, answer.trail["tree"], language) if answer and branch else label("tree_first", language)
     )
-
-
-def _draw_side(turn: TurnView, answer: Answer, language: Language) -> None:
-    st.markdown(f"**{_branch_name(turn, language)}**")
-    st.markdown(answer_markdown(answer.text) if answer.text.strip() else label(f"outcome_{answer.outcome}", language))
-    if answer.notice:
-        st.caption(escape_line(say(answer.notice, language)))
-    st.html(linked_diagrams(nodes_of(answer.trail["tree"]), language, "", {"beside": NARROW}))

@@ -121,39 +121,31 @@ def draw_actions(app: App, library: str, turn: TurnView, language: Language) -> 
         if turn.can_regenerate:
             _draw_regenerate(app, turn, language)
             if turn.answer is not None and turn.answer.citations:
-                _draw_save(app, library, turn, language)
-            _draw_pin(app, turn, language)
+                save = partial(app.save_note, turn.id, library=library, owner=session().owner, language=language)
+                st.button(
+                    label("note_save", language),
+                    icon=":material/bookmark_add:",
+                    type="tertiary",
+                    key=f"note-{turn.id}",
+                    help=label("note_save_hint", language),
+                    on_click=attempt_in_callback,
+                    args=(save, Notice("note_saved")),
+                )
+            pin = partial(app.conversations.pin_answer, turn.id, not turn.pinned, session().owner)
+            st.button(
+                label("talk_unpin" if turn.pinned else "talk_pin", language),
+                icon=":material/keep_off:" if turn.pinned else ":material/keep:",
+                type="tertiary",
+                key=f"pin-{turn.id}",
+                help=label("answer_pin_hint", language),
+                on_click=attempt_in_callback,
+                args=(pin,),
+            )
         if not turn.route:
             draw_route_menu(app, library, turn, language)
         # page.js handles these two without a redraw.
         links = (f"[:material/{icon}: {label(name, language)}](#{name}-{turn.id})" for name, icon in _LINKS.items())
         st.markdown(" ".join(links), width="content")
-
-
-def _draw_pin(app: App, turn: TurnView, language: Language) -> None:
-    pin = partial(app.conversations.pin_answer, turn.id, not turn.pinned, session().owner)
-    st.button(
-        label("talk_unpin" if turn.pinned else "talk_pin", language),
-        icon=":material/keep_off:" if turn.pinned else ":material/keep:",
-        type="tertiary",
-        key=f"pin-{turn.id}",
-        help=label("answer_pin_hint", language),
-        on_click=attempt_in_callback,
-        args=(pin,),
-    )
-
-
-def _draw_save(app: App, library: str, turn: TurnView, language: Language) -> None:
-    save = partial(app.save_note, turn.id, library=library, owner=session().owner, language=language)
-    st.button(
-        label("note_save", language),
-        icon=":material/bookmark_add:",
-        type="tertiary",
-        key=f"note-{turn.id}",
-        help=label("note_save_hint", language),
-        on_click=attempt_in_callback,
-        args=(save, Notice("note_saved")),
-    )
 
 
 def draw_again(app: App, library: str, turn: TurnView, language: Language) -> None:
@@ -236,24 +228,20 @@ def draw_followup(app: App, library: str, turn: TurnView, answer: Answer, langua
         st.popover(label("followup", language), icon=icon, type="tertiary", key=key, on_change="rerun"),
     ):
         st.caption(line)
-        _draw_correction(app, library, turn, answer, language)
-
-
-def _draw_correction(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
-    with st.form(f"correct-form-{turn.id}", border=False):
-        correction = st.text_area(
-            label("understood_meant", language),
-            value=answer.standalone or turn.question,
-            key=f"meant-{turn.id}",
-            max_chars=_LONGEST_QUESTION,
-            height="content",
-        )
-        submitted = st.form_submit_button(
-            label("understood_again", language),
-            type="primary",
-            key=f"meant-go-{turn.id}",
-            on_click=close_popover,
-            args=(f"correct-{turn.id}",),
-        )
-    if submitted and correction and correction.strip():
-        ask(app, library, turn.question, standalone=" ".join(correction.split()))
+        with st.form(f"correct-form-{turn.id}", border=False):
+            correction = st.text_area(
+                label("understood_meant", language),
+                value=answer.standalone or turn.question,
+                key=f"meant-{turn.id}",
+                max_chars=_LONGEST_QUESTION,
+                height="content",
+            )
+            submitted = st.form_submit_button(
+                label("understood_again", language),
+                type="primary",
+                key=f"meant-go-{turn.id}",
+                on_click=close_popover,
+                args=(f"correct-{turn.id}",),
+            )
+        if submitted and correction and correction.strip():
+            ask(app, library, turn.question, standalone=" ".join(correction.split()))

@@ -48,7 +48,9 @@ def chart_runs(metric: str, estimates: Sequence[tuple[str, Estimate]]) -> str:
 def chart_points(title: str, points: Sequence[tuple[float, float, str]], *, unit_square: bool = False) -> str:
     """Return a chart of named points (x, y); `unit_square` sets both axes to 0–1 and draws the diagonal."""
     xs, ys = [x for x, _, _ in points], [y for _, y, _ in points]
-    left, bottom, wide, tall = (0.0, 0.0, 1.0, 1.0) if unit_square else _frame(xs, ys)
+    left, bottom, wide, tall = 0.0, 0.0, 1.0, 1.0
+    if not unit_square:
+        left, bottom, wide, tall = min(xs), min(ys), (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
     marks = []
     for x, y, name in points:
         across, up = _LEFT + _WIDTH * (x - left) / wide, _TOP + _PLOT * (1 - (y - bottom) / tall)
@@ -68,10 +70,6 @@ def chart_calibration(bins: Sequence[Bin], language: Language) -> str:
     """Return a chart of the share of answerable questions by predicted probability; the diagonal is ideal."""
     points = [((bucket.low + bucket.high) / 2, bucket.answerable, f"n = {bucket.n}") for bucket in bins]
     return chart_points(label("chart_calibration", language), points, unit_square=True)
-
-
-def _frame(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float, float, float]:
-    return min(xs), min(ys), (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
 
 
 def _interval(at: int, name: str, places: Sequence[float], text: str, kind: str) -> str:

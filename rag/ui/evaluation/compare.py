@@ -50,7 +50,8 @@ def draw_compare(app: App, library: str, language: Language) -> None:
     if len(sides) < 2:
         return
     cases = evaluation_of(app).runs.cases(sides[0].run_id)
-    languages, tags = _draw_case_filter(cases, language)
+    languages = _pick("languages", sorted({case.language for case in cases if case.language}), language)
+    tags = _pick("tags", sorted({tag for case in cases for tag in case.tags}), language)
     ids = tuple(select(cases, languages, tags)) if languages or tags else None
     try:
         done = sum(evaluation_of(app).runs.run(side.run_id).done for side in sides)
@@ -95,14 +96,8 @@ def _side_name(app: App, side: Side, language: Language) -> str:
     return side_name(evaluation_of(app).runs.run(side.run_id), side.setting, language)
 
 
-def _draw_case_filter(cases: Sequence[Case], language: Language) -> tuple[list[str], list[str]]:
-    """Return the languages and tags that limit the comparison, if there are several."""
-    languages = sorted({case.language for case in cases if case.language})
-    tags = sorted({tag for case in cases for tag in case.tags})
-    return _pick("languages", languages, language), _pick("tags", tags, language)
-
-
 def _pick(name: str, candidates: list[str], language: Language) -> list[str]:
+    """Return the values that limit the comparison, if there are several to choose from."""
     if len(candidates) < 2:
         return []
     names = {one: language_name(one, language) if name == "languages" else one for one in candidates}
@@ -176,7 +171,8 @@ def _draw_gate(app: App, sides: Sequence[Side], language: Language) -> None:
 def _draw_questions(
     app: App, sides: Sequence[Side], cases: Mapping[str, Case], ids: Sequence[str] | None, language: Language
 ) -> None:
-    """Draw the questions that differ most by one metric, and the answers to the selected one."""
+    """Draw one metric of each run with its interval and against its cost, then the questions that differ most by it,
+    and the answers to the selected one."""
     metrics = [one.metric.name for one in evaluation_of(app).figures(sides[0], ids) if len(one.metric.needs) == 1]
     if not metrics:
         return
@@ -184,31 +180,25 @@ def _draw_questions(
     title = label("compare_by", language)
     options: dict[str, Any] = {"format_func": lambda name: metric_name(name, language), "key": "compare-metric"}
     metric = st.selectbox(title, metrics, index=usual, **options) or metrics[0]
-    _draw_runs(app, sides, metric, ids, language)
+    figures = [{one.metric.name: one.value for one in evaluation_of(app).figures(side, ids)} for side in sides]
+    names, title = [setting_name(side.setting, language) for side in sides], metric_name(metric, language)
+    measured = [(name, one) for name, one in zip(names, figures, strict=True) if metric in one]
+    st.image(chart_runs(title, [(name, one[metric]) for name, one in measured]), width="content")
+    costs = [(one["calls"].value, one[metric].value, name) for name, one in measured if "calls" in one]
+    if metric != "calls" and len({calls for calls, *_ in costs}) > 1:
+        st.image(chart_points(label("chart_cost", language, metric=title), costs), width="content")
     pairs = [one for one in evaluation_of(app).rank_by_difference(sides, metric, ids) if one.case_id in cases][:_LIMIT]
     rows = [
         {"question": cases[pair.case_id].question, **{str(n): _format(v) for n, v in enumerate(pair.values, 1)}}
         for pair in pairs
     ]
-    columns = {str(n): setting_name(side.setting, language) for n, side in enumerate(sides, 1)}
-    columns["question"] = label("case_question", language)
+    columns = {"question": label("case_question", language), **{str(n): name for n, name in enumerate(names, 1)}}
     options = {"hide_index": True, "on_select": "rerun", "selection_mode": "single-row"}
     table = draw_table(rows, key="compare-questions", column_config=columns, **options)
     for place in table.selection.rows:
         case = cases[pairs[place].case_id]
         answers = [evaluation_of(app).runs.row(side.run_id, side.setting, case.id) for side in sides]
         _draw_answers(case, [row for row in answers if row], language)
-
-
-def _draw_runs(app: App, sides: Sequence[Side], metric: str, ids: Sequence[str] | None, language: Language) -> None:
-    """Draw the metric of each run with its interval, and against its cost."""
-    figures = [{one.metric.name: one.value for one in evaluation_of(app).figures(side, ids)} for side in sides]
-    names, title = [setting_name(side.setting, language) for side in sides], metric_name(metric, language)
-    pairs = [(name, one) for name, one in zip(names, figures, strict=True) if metric in one]
-    st.image(chart_runs(title, [(name, one[metric]) for name, one in pairs]), width="content")
-    costs = [(one["calls"].value, one[metric].value, name) for name, one in pairs if "calls" in one]
-    if metric != "calls" and len({calls for calls, *_ in costs}) > 1:
-        st.image(chart_points(label("chart_cost", language, metric=title), costs), width="content")
 
 
 def _format(value: float | None) -> str:
@@ -239,26 +229,21 @@ def draw_side_by_side(app: App, library: str, language: Language) -> None:
 
 
 def _draw_answers(case: Case, rows: Sequence[RowView], language: Language) -> None:
-    """Draw the answers side by side."""
     st.markdown(f"**{escape_line(case.question)}**")
     if case.answers:
         st.caption(label("beside_expected", language, answers=escape_line(" · ".join(case.answers))))
     for column, (place, row) in zip(st.columns(len(rows) or 1), enumerate(rows), strict=False):
         with column, st.container(border=True, key=f"beside-{place}-{case.id}"):
-            _draw_answer(row, language)
-
-
-def _draw_answer(row: RowView, language: Language) -> None:
-    outcome = label(f"outcome_{row.answer.outcome}", language)
-    st.markdown(f"**{escape_line(setting_name(row.setting, language))}** :gray[{outcome}]")
-    if row.answer.text:
-        st.markdown(answer_markdown(row.answer.text), anchors=False)
-    scores = [(metric_name(name, language), row.scores.get(name)) for name in _ANSWER_METRICS]
-    rows = [{"metric": name, "value": round(value, 3)} for name, value in scores if value is not None]
-    columns = {name: label(f"figure_{name}", language) for name in ("metric", "value")}
-    draw_table(rows, column_config=columns, hide_index=True)
-    with st.expander(label("beside_passages", language, count=len(row.answer.passages)), type="compact"):
-        for passage in row.answer.passages[:_PASSAGES]:
-            st.caption(
-                f"**{escape_line(passage.title or passage.url)}**  \n{escape_line(shorten(passage.text, _PREVIEW))}"
-            )
+            outcome = label(f"outcome_{row.answer.outcome}", language)
+            st.markdown(f"**{escape_line(setting_name(row.setting, language))}** :gray[{outcome}]")
+            if row.answer.text:
+                st.markdown(answer_markdown(row.answer.text), anchors=False)
+            scores = [(metric_name(name, language), row.scores.get(name)) for name in _ANSWER_METRICS]
+            figures = [{"metric": name, "value": round(value, 3)} for name, value in scores if value is not None]
+            columns = {name: label(f"figure_{name}", language) for name in ("metric", "value")}
+            draw_table(figures, column_config=columns, hide_index=True)
+            passages = label("beside_passages", language, count=len(row.answer.passages))
+            with st.expander(passages, type="compact"):
+                for passage in row.answer.passages[:_PASSAGES]:
+                    title, text = escape_line(passage.title or passage.url), shorten(passage.text, _PREVIEW)
+                    st.caption(f"**{title}**  \n{escape_line(text)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from rag.ui.kit.session import evaluation_of
 
 if TYPE_CHECKING:
     from rag.app import App
-    from rag.evaluation.judge import Agreement, Label
+    from rag.evaluation.judge import Agreement
     from rag.types import CheckedBy, Verdict
 
 _VERDICTS: tuple[Verdict, ...] = ("supported", "partly", "unsupported")
@@ -27,13 +27,34 @@ _LIMIT = 3
 
 
 def draw_judge(app: App, library: str, language: Language) -> None:
+    """Draw the agreement of judges and people, then a statement to label or the choice of a run to label next."""
+    evaluation = evaluation_of(app)
     st.markdown(label("judge_lead", language))
-    _draw_agreement(evaluation_of(app).agreement(library), language)
-    waiting = evaluation_of(app).labels(library)
-    if waiting:
-        _draw_label(app, waiting, language)
-    else:
-        _draw_queue(app, library, language)
+    _draw_agreement(evaluation.agreement(library), language)
+    if waiting := evaluation.labels(library):
+        item = waiting[0]
+        st.caption(label("judge_waiting", language, count=len(waiting)))
+        with st.container(border=True, key=f"label-{item.id}"):  # without the verdict, so as not to bias the label
+            st.caption(escape_line(item.question))
+            st.markdown(f"**{escape_line(item.statement)}**")
+            for text in item.passages[:_LIMIT]:
+                with st.container(border=True):
+                    st.markdown(escape(text))
+            with st.container(horizontal=True, key="verdicts"):
+                for verdict in _VERDICTS:
+                    text, args = label(f"judge_{verdict}", language), (item.id, verdict)
+                    st.button(text, key=f"verdict-{verdict}", on_click=evaluation.label, args=args)
+        return
+    runs = [run for run in evaluation.runs.runs(library) if run.state == "done"]
+    if not runs:
+        st.info(label("judge_no_runs", language), icon=":material/gavel:")
+        return
+    names = {
+        Side(run.id, setting.name): side_name(run, setting.name, language) for run in runs for setting in run.settings
+    }
+    side = st.selectbox(label("judge_of", language), list(names), key="judge-run", format_func=names.__getitem__)
+    if st.button(label("judge_fetch", language), type="primary", key="judge-fetch"):
+        attempt_and_rerun(lambda: evaluation.queue_labels(side))
 
 
 def _draw_agreement(agreements: Mapping[CheckedBy, Agreement], language: Language) -> None:
@@ -61,32 +82,3 @@ def _draw_agreement(agreements: Mapping[CheckedBy, Agreement], language: Languag
 def _format(value: float) -> str:
     """Return a value as text; it is NaN, shown as a dash, if a judge always gives the same verdict."""
     return "–" if isnan(value) else f"{value:.2f}"
-
-
-def _draw_queue(app: App, library: str, language: Language) -> None:
-    runs = [run for run in evaluation_of(app).runs.runs(library) if run.state == "done"]
-    if not runs:
-        st.info(label("judge_no_runs", language), icon=":material/gavel:")
-        return
-    names = {
-        Side(run.id, setting.name): side_name(run, setting.name, language) for run in runs for setting in run.settings
-    }
-    side = st.selectbox(label("judge_of", language), list(names), key="judge-run", format_func=names.__getitem__)
-    if st.button(label("judge_fetch", language), type="primary", key="judge-fetch"):
-        attempt_and_rerun(lambda: evaluation_of(app).queue_labels(side))
-
-
-def _draw_label(app: App, waiting: Sequence[Label], language: Language) -> None:
-    """Draw a statement with its passages; the judge's verdict is not shown, so as not to bias the label."""
-    item = waiting[0]
-    st.caption(label("judge_waiting", language, count=len(waiting)))
-    with st.container(border=True, key=f"label-{item.id}"):
-        st.caption(escape_line(item.question))
-        st.markdown(f"**{escape_line(item.statement)}**")
-        for text in item.passages[:_LIMIT]:
-            with st.container(border=True):
-                st.markdown(escape(text))
-        with st.container(horizontal=True, key="verdicts"):
-            for verdict in _VERDICTS:
-                text = label(f"judge_{verdict}", language)
-                st.button(text, key=f"verdict-{verdict}", on_click=evaluation_of(app).label, args=(item.id, verdict))

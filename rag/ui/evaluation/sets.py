@@ -71,7 +71,17 @@ def _draw_set(app: App, question_set: SetView, language: Language) -> None:
             st.rerun()
     _draw_set_actions(app, question_set, [cases[place] for place in selected if place < len(cases)], language)
     with st.expander(label("case_new", language), icon=":material/edit:", type="compact"):
-        _draw_case_form(app, question_set, language)
+        with st.form("case-form", clear_on_submit=True, border=False):
+            question = st.text_input(label("case_question", language), key="case-question", max_chars=_LONGEST)
+            answers = st.text_area(label("case_answers_lines", language), key="case-answers", height=80)
+            url = st.text_input(label("case_url", language), key="case-url", max_chars=_LONGEST)
+            quote = st.text_area(label("case_quote", language), key="case-quote", height=80)
+            absent = st.checkbox(label("case_absent", language), key="case-absent")
+            tags = st.text_input(label("case_tags", language), key="case-tags")
+            submitted = st.form_submit_button(label("case_save", language), type="primary", key="case-save")
+        case = case_from_form(question, answers, quote, url, tags, absent) if submitted else None
+        if case and attempt_here(lambda: evaluation_of(app).sets.put(question_set.id, [case]), language):
+            st.rerun()
 
 
 def _draw_cases(cases: list[Case], set_id: str, language: Language) -> list[int]:
@@ -145,20 +155,6 @@ def _write(app: App, question_set: SetView, language: Language) -> None:
     if count or not failed:
         session().notices.append(Notice("sets_made", {"count": count}))
     st.rerun()
-
-
-def _draw_case_form(app: App, question_set: SetView, language: Language) -> None:
-    with st.form("case-form", clear_on_submit=True, border=False):
-        question = st.text_input(label("case_question", language), key="case-question", max_chars=_LONGEST)
-        answers = st.text_area(label("case_answers_lines", language), key="case-answers", height=80)
-        url = st.text_input(label("case_url", language), key="case-url", max_chars=_LONGEST)
-        quote = st.text_area(label("case_quote", language), key="case-quote", height=80)
-        absent = st.checkbox(label("case_absent", language), key="case-absent")
-        tags = st.text_input(label("case_tags", language), key="case-tags")
-        submitted = st.form_submit_button(label("case_save", language), type="primary", key="case-save")
-    case = case_from_form(question, answers, quote, url, tags, absent) if submitted else None
-    if case and attempt_here(lambda: evaluation_of(app).sets.put(question_set.id, [case]), language):
-        st.rerun()
 
 
 def case_from_form(

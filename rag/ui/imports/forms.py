@@ -98,33 +98,26 @@ def draw_web_finds(app: App, library: str, chunker: str, force: bool, language: 
         query = st.text_input(label("web_ask", language, name=search.name), key="web-asked", max_chars=400)
         submitted = st.form_submit_button(label("web_go", language), icon=":material/search:", key="web-go")
     if submitted and (query or "").strip():
-        _search_web(app, query, language)
+        st.session_state.pop(_WEB_HITS, None)
+        try:
+            with st.spinner(label("web_searching", language)):
+                st.session_state[_WEB_HITS] = search.find(query)
+        except RagError as error:
+            draw_failure(error.notice, language)
     hits: list[WebHit] | None = st.session_state.get(_WEB_HITS)
     if hits is None:
         return None
     if not hits:
         st.caption(label("web_none", language))
         return None
-    urls = [hit.url for hit in hits if _draw_hit(hit)]
+    urls = []
+    for hit in hits:
+        link = web_link(split_url(hit.url).hostname or hit.url, hit.url)
+        if st.checkbox(f"**{escape_line(hit.title or hit.url)}**", key=f"web-hit-{hit.url}"):
+            urls.append(hit.url)
+        st.caption(" · ".join([link, escape_line(hit.snippet[:300])] if hit.snippet else [link]))
     words = label_count("web_add_one", "web_add", len(urls), language) if urls else label("add_go", language)
     if not st.button(words, type="primary", icon=":material/add:", key="web-add", disabled=not urls):
         return None
     del st.session_state[_WEB_HITS]
     return app.imports.add_urls(urls, library=library, owner=person_id(), force=force, chunker=chunker)
-
-
-def _search_web(app: App, query: str, language: Language) -> None:
-    st.session_state.pop(_WEB_HITS, None)
-    assert app.imports.web_search is not None
-    try:
-        with st.spinner(label("web_searching", language)):
-            st.session_state[_WEB_HITS] = app.imports.web_search.find(query)
-    except RagError as error:
-        draw_failure(error.notice, language)
-
-
-def _draw_hit(hit: WebHit) -> bool:
-    link = web_link(split_url(hit.url).hostname or hit.url, hit.url)
-    selected = st.checkbox(f"**{escape_line(hit.title or hit.url)}**", key=f"web-hit-{hit.url}")
-    st.caption(" · ".join([link, escape_line(hit.snippet[:300])] if hit.snippet else [link]))
-    return selected

@@ -65,7 +65,10 @@ def draw_job(app: App, job_id: str, language: Language, ask: Callable[[str], obj
         return
     with st.container(border=True, key="job"):
         _draw_state(app, job, language)
-        card = _pages_on_card(app, job)
+        # None for re-checks, bulk imports or before the end.
+        has_card = job.kind != "recheck" and not job.bulk and job.state in ("done", "cancelled")
+        items = jobs_of(app).items(job.id, 0, _MAX_SCOPE_PAGES, _CARD_STATUSES) if has_card else []
+        card = [url_hash for item in items if item.result and (url_hash := _page_of(item.result))]
         draw_import_card(app, job.library, card, ask, language, key="job", samples=samples(card))
         _draw_rows(app, job, language, aside=_CARD_STATUSES if card else ())
 
@@ -85,22 +88,6 @@ def _draw_live_job(app: App, job_id: str, language: Language) -> None:
 
 
 def _draw_state(app: App, job: JobView, language: Language) -> None:
-    _draw_head(job, language)
-    draw_progress(app, job, language)
-    if job.notice:
-        st.warning(escape_line(say(job.notice, language)), icon=":material/info:")
-    _draw_actions(app, job, language)
-
-
-def _pages_on_card(app: App, job: JobView) -> list[str]:
-    """Return the hashes of the saved pages, limited in number; none for re-checks, bulk imports or before the end."""
-    if job.kind == "recheck" or job.bulk or job.state not in ("done", "cancelled"):
-        return []
-    items = jobs_of(app).items(job.id, 0, _MAX_SCOPE_PAGES, _CARD_STATUSES)
-    return [url_hash for item in items if item.result and (url_hash := _page_of(item.result))]
-
-
-def _draw_head(job: JobView, language: Language) -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", wrap=False, key="job-head"):
         with st.container(gap=None, width="stretch"):
             st.markdown(f"## {escape_line(job_name(job, language))}", anchors=False)
@@ -108,6 +95,10 @@ def _draw_head(job: JobView, language: Language) -> None:
         if st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="job-close"):
             set_param("job", "")
             st.rerun()
+    draw_progress(app, job, language)
+    if job.notice:
+        st.warning(escape_line(say(job.notice, language)), icon=":material/info:")
+    _draw_actions(app, job, language)
 
 
 def _ask_about(app: App, job: JobView) -> None:
@@ -269,7 +260,6 @@ def _draw_part(app: App, job: JobView, statuses: Sequence[str], language: Langua
 
 
 def _titles(app: App, job: JobView, items: Sequence[JobItem]) -> dict[int, str]:
-    """Return the titles of the items' pages by the items' positions."""
     pages = {item.position: _page_of(item.result) for item in items if item.result}
     hashes = [page for page in pages.values() if page]
     saved = none_if_unavailable(lambda: app.library(job.library).stored_pages(hashes)) or {}
@@ -297,19 +287,20 @@ def _draw_filter(job: JobView, statuses: Sequence[str], language: Language, key:
     options = [name for name, count in names.items() if count]
     if len(options) <= 2:
         return "all"
+
+    def title(name: str) -> str:
+        key = f"filter_{name}" if name in ("all", "open") else f"status_{outcome_of(job, name)}"
+        return f"{label(key, language)} {names.get(name, 0):,}"
+
     selected = st.pills(
         label("job_filter", language),
         options,
         default="all",
-        format_func=lambda name: f"{_filter_name(job, name, language)} {names.get(name, 0):,}",
+        format_func=title,
         key=f"{key.replace('rows', 'filter')}-{job.id}",
         label_visibility="collapsed",
     )
     return selected or "all"
-
-
-def _filter_name(job: JobView, name: str, language: Language) -> str:
-    return label(f"filter_{name}" if name in ("all", "open") else f"status_{outcome_of(job, name)}", language)
 
 
 def _draw_pages(job_id: str, name: str, count: int) -> int:
@@ -322,13 +313,21 @@ def _draw_pages(job_id: str, name: str, count: int) -> int:
 
 def row_markdown(job: JobView, item: JobItem, title: str, language: Language) -> str:
     """Return a source as one line: its outcome or stage, its page's title or else its name, and details."""
-    name = escape_line(shorten(title or short_source(item.source), _LONGEST_NAME))
-    if item.result is None:
-        return f"{_stage_markdown(item.stage, job.state in ('done', 'cancelled'), language)} {name}"
-    color, icon = _CHIPS[item.result.status]
-    status = outcome_of(job, item.result.status)
-    chip = f":{color}-badge[:material/{icon}: {label(f'status_{status}', language)}]"
-    return f"{chip} {name} :small[:gray[{_sentence(item.result, language)}]]"
+    name, result = escape_line(shorten(title or short_source(item.source), _LONGEST_NAME)), item.result
+    if result is not None:
+        color, icon = _CHIPS[result.status]
+        chip = f":{color}-badge[:material/{icon}: {label(f'status_{outcome_of(job, result.status)}', language)}]"
+        if result.reason == "page_added":  # the chip says the rest
+            sentence = chunk_count(result.chunks, language)
+        else:
+            sentence = escape_line(say(Notice(result.reason, result.params), language))
+        return f"{chip} {name} :small[:gray[{sentence}]]"
+    if job.state in ("done", "cancelled"):
+        return f":gray-badge[{label('job_not_started', language)}] {name}"
+    place = _STAGES.index(item.stage)
+    rest = len(_STAGES) - 1 - place
+    dots = (f":primary[{'●' * place}]" if place else "") + (f":gray[{'○' * rest}]" if rest else "")
+    return f"{dots} :gray[{label(f'stage_{item.stage}', language)}] {name}"
 
 
 def _page_of(result: IngestResult) -> str:
@@ -336,18 +335,3 @@ def _page_of(result: IngestResult) -> str:
     if result.status not in SAVED:
         return ""
     return str(result.params.get("url_hash") or result.url_hash) if result.status == "duplicate" else result.url_hash
-
-
-def _stage_markdown(stage: Stage, ended: bool, language: Language) -> str:
-    if ended:
-        return f":gray-badge[{label('job_not_started', language)}]"
-    place = _STAGES.index(stage)
-    dots = f":primary[{'●' * place}]" if place else ""
-    rest = len(_STAGES) - 1 - place
-    return f"{dots}{f':gray[{chr(0x25CB) * rest}]' if rest else ''} :gray[{label(f'stage_{stage}', language)}]"
-
-
-def _sentence(result: IngestResult, language: Language) -> str:
-    if result.reason == "page_added":  # the chip says the rest
-        return chunk_count(result.chunks, language)
-    return escape_line(say(Notice(result.reason, result.params), language))

@@ -71,7 +71,7 @@ def none_if_unavailable(ask: Callable[[], T]) -> T | None:
 def confirm_removal(
     app: App, library: str, pages: Sequence[Page], language: Language, key: str, after: Callable[[], object] = bool
 ) -> None:
-    """Draw a dialog that lists the pages and, once confirmed, deletes them and calls `after`."""
+    """Draw a dialog that lists the pages and, once confirmed, deletes them, offers Undo and calls `after`."""
 
     @st.dialog(label_count("page_remove_title", "pages_remove_title", len(pages), language))
     def ask() -> None:
@@ -81,7 +81,10 @@ def confirm_removal(
         st.markdown("\n".join(names))
         st.markdown(label("page_remove_sentence", language))
         if draw_decision(label("library_remove_go", language), f"{key}-remove-go", language):
-            _delete_pages(app, library, [page.url_hash for page in pages])
+            url_hashes = [page.url_hash for page in pages]
+            token = app.deletions.record(library, url_hashes)
+            app.remove_pages(library, url_hashes)
+            st.session_state[_UNDO] = (token, library, len(url_hashes))
             after()
             st.rerun()
 
@@ -94,13 +97,6 @@ def draw_decision(words: str, key: str, language: Language, *, disabled: bool = 
         if st.button(label("dialog_cancel", language), key=f"cancel-{key}"):
             st.rerun()
         return st.button(words, type="primary", key=key, disabled=disabled)
-
-
-def _delete_pages(app: App, library: str, url_hashes: Sequence[str]) -> None:
-    """Delete pages and offer Undo on the next draw of the page."""
-    token = app.deletions.record(library, url_hashes)
-    app.remove_pages(library, url_hashes)
-    st.session_state[_UNDO] = (token, library, len(url_hashes))
 
 
 def draw_undo(app: App, library: str, language: Language) -> None:

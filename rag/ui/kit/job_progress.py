@@ -138,7 +138,14 @@ def draw_import_card(
         summaries = [
             label("near_page", language, title=page.title) for page, _ in overview.pages[:_CARD_SUMMARIES] if page.title
         ]
-        _draw_card_questions(samples or overview.questions or summaries, ask, language, key)
+        questions = samples or overview.questions or summaries
+        if questions:
+            st.markdown(f":gray[{label('card_ask', language)}]")
+            with st.container(key=f"card-questions-{key}", gap="xsmall"):
+                for place, question in enumerate(questions):
+                    icon = ":material/arrow_outward:"
+                    if st.button(escape_line(question), icon=icon, key=f"card-ask-{place}-{key}"):
+                        ask(question)
 
 
 def _wait_for_card(app: App, library: str, url_hashes: Sequence[str], language: Language) -> None:
@@ -168,13 +175,3 @@ def _draw_card_page(page: Page, sentence: str, key: str) -> None:
         if sentence:
             quote = escape_line(shorten(sentence, _LONGEST_SENTENCE))
             st.caption(f"“{quote}”")
-
-
-def _draw_card_questions(questions: Sequence[str], ask: Callable[[str], object], language: Language, key: str) -> None:
-    if not questions:
-        return
-    st.markdown(f":gray[{label('card_ask', language)}]")
-    with st.container(key=f"card-questions-{key}", gap="xsmall"):
-        for place, question in enumerate(questions):
-            if st.button(escape_line(question), icon=":material/arrow_outward:", key=f"card-ask-{place}-{key}"):
-                ask(question)

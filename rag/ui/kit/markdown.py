@@ -56,12 +56,7 @@ def escape(text: str) -> str:
     text = _BARE_ADDRESS.sub("@" + JOINER, text)
     text = _ARROW.sub(JOINER, text)
     text = _SPECIAL.sub(r"\\\g<0>", text)
-    return _LINE_START.sub(_escape_line_start, text)
-
-
-def _escape_line_start(match: re.Match[str]) -> str:
-    space, sign, number, stop = match.groups()
-    return f"{space}\\{sign}" if sign else f"{space}{number}\\{stop}"
+    return _LINE_START.sub(r"\1\3\\\2\4", text)
 
 
 def code_block(code: str, language: str = "text") -> str:
@@ -164,14 +159,12 @@ def _move_out(bold: re.Match[str]) -> str:
     body, lead, tail = bold[1], "", ""
     before, after = bold.string[: bold.start()][-1:], bold.string[bold.end() : bold.end() + 1]
     if after.isalnum():
-        body, tail = _split_at(body, len(body.rstrip(_punctuation(body))))
+        inside = body.rstrip(_punctuation(body))
+        body, tail = inside, body[len(inside) :]
     if before.isalnum():
-        lead, body = _split_at(body, len(body) - len(body.lstrip(_punctuation(body))))
+        inside = body.lstrip(_punctuation(body))
+        lead, body = body[: len(body) - len(inside)], inside
     return f"{lead}**{body}**{tail}" if body.strip() else bold[0]
-
-
-def _split_at(text: str, place: int) -> tuple[str, str]:
-    return text[:place], text[place:]
 
 
 def _punctuation(text: str) -> str:
@@ -206,7 +199,8 @@ def _block(node: SyntaxTreeNode, rules: _Rules) -> str:
             text = _inline(node, rules).replace("\n", " ")
             return f"{'#' * (5 if node.tag in ('h1', 'h2') else 6)} {text}"
         case "fence" | "code_block":
-            return _fence(node)
+            language = node.info.strip().lower() if node.type == "fence" else ""
+            return code_block(node.content, language if language in _CODE_LANGUAGES else "text")
         case "blockquote":
             return _prefix(_blocks(node.children, rules), "> ", "> ")
         case "bullet_list" | "ordered_list":
@@ -217,11 +211,6 @@ def _block(node: SyntaxTreeNode, rules: _Rules) -> str:
             return "---"
         case _:
             return _inline(node, rules)
-
-
-def _fence(node: SyntaxTreeNode) -> str:
-    language = node.info.strip().lower() if node.type == "fence" else ""
-    return code_block(node.content, language if language in _CODE_LANGUAGES else "text")
 
 
 def _list(node: SyntaxTreeNode, rules: _Rules) -> str:
@@ -241,13 +230,17 @@ def _prefix(text: str, first: str, rest: str) -> str:
 
 
 def _table(node: SyntaxTreeNode, rules: _Rules) -> str:
-    rows = [
-        [_inline(cell, rules, in_table=True).replace("\n", " ") for cell in row.children]
-        for part in node.children
-        for row in part.children
-    ]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]])
+    rows = (row for part in node.children for row in part.children)
+    return markdown_table(
+        [[_inline(cell, rules, in_table=True).replace("\n", " ") for cell in row.children] for row in rows]
+    )
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of escaped cells, of which the first is the head, as a Markdown table; short rows are filled up."""
+    width = max(map(len, rows))
+    lines = [f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in rows]
+    return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
 
 
 def _inline(node: SyntaxTreeNode, rules: _Rules, *, in_table: bool = False) -> str:
@@ -291,20 +284,16 @@ def _link(node: SyntaxTreeNode, rules: _Rules, in_table: bool) -> str:
 
 
 def _text(content: str, rules: _Rules) -> str:
+    """Return a text with its marks and, after a doubtful statement, a link, whose border replaces a colour."""
     out, at = [], 0
     for sign in _SIGN.finditer(content):
-        out += [_link_marks(content[at : sign.start()], rules), _doubt(ord(sign.group()) - _FIRST_SIGN, rules)]
+        out.append(_link_marks(content[at : sign.start()], rules))
         at = sign.end()
+        if (place := ord(sign.group()) - _FIRST_SIGN) < len(rules.doubts):
+            doubt = rules.doubts[place]
+            kind, title = "partly" if doubt.partly else "unsupported", escape_line(doubt.tooltip).replace('"', "")
+            out.append(f' [{escape_line(doubt.word)}](#{rules.anchor}-{kind} "{title}")')
     return "".join([*out, _link_marks(content[at:], rules)])
-
-
-def _doubt(place: int, rules: _Rules) -> str:
-    """Return the word after a statement as a link, which has a border so as not to rely on colour."""
-    if place >= len(rules.doubts):
-        return ""
-    doubt = rules.doubts[place]
-    title = escape_line(doubt.tooltip).replace('"', "")
-    return f' [{escape_line(doubt.word)}](#{rules.anchor}-{"partly" if doubt.partly else "unsupported"} "{title}")'
 
 
 def _link_marks(content: str, rules: _Rules) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
@@ -24,33 +24,29 @@ _MANAGE: tuple[PageName, ...] = ("evaluation", "settings")
 """Pages in a separate menu."""
 
 
-class _Entry(NamedTuple):
-    file: Path
-    icon: str
-
-
-_PAGES: dict[PageName, _Entry] = {
-    "chat": _Entry(_FOLDER / "chat.py", ":material/forum:"),
-    "add": _Entry(_FOLDER / "add_pages.py", ":material/add_circle:"),
-    "library": _Entry(_FOLDER / "library.py", ":material/menu_book:"),
-    "search": _Entry(_FOLDER / "search.py", ":material/search:"),
-    "evaluation": _Entry(_FOLDER / "evaluation.py", ":material/query_stats:"),
-    "settings": _Entry(_FOLDER / "settings.py", ":material/tune:"),
+_PAGES: dict[PageName, tuple[Path, str]] = {
+    "chat": (_FOLDER / "chat.py", ":material/forum:"),
+    "add": (_FOLDER / "add_pages.py", ":material/add_circle:"),
+    "library": (_FOLDER / "library.py", ":material/menu_book:"),
+    "search": (_FOLDER / "search.py", ":material/search:"),
+    "evaluation": (_FOLDER / "evaluation.py", ":material/query_stats:"),
+    "settings": (_FOLDER / "settings.py", ":material/tune:"),
 }
+"""The file and the icon of each page, in order."""
 
 
 def draw_navigation(language: Language, *, hidden: bool = False) -> st.Page:
     """Draw the navigation, unless it is `hidden`, and return the selected page."""
     pages = [
         st.Page(
-            entry.file,
+            file,
             title=label(f"nav_{name}", language),
-            icon=entry.icon,
+            icon=icon,
             url_path=name,
             default=name == "chat",
             visibility="hidden" if name in _MANAGE else "visible",
         )
-        for name, entry in _PAGES.items()
+        for name, (file, icon) in _PAGES.items()
     ]
     return st.navigation(pages, position="hidden" if hidden else "sidebar")
 
@@ -60,7 +56,7 @@ def draw_manage_menu(language: Language) -> None:
     selected = st.menu_button(
         label("nav_manage", language),
         _MANAGE,
-        format_func=lambda name: f"{_PAGES[name].icon} {label(f'nav_{name}', language)}",
+        format_func=lambda name: f"{_PAGES[name][1]} {label(f'nav_{name}', language)}",
         type="tertiary",
         key="manage",
     )
@@ -77,7 +73,7 @@ def go(name: PageName, **params: str) -> None:
     """Switch to another page; do nothing if the page runs without the navigation."""
     params = {param: st.query_params[param] for param in ("library", "lang") if param in st.query_params} | params
     with contextlib.suppress(StreamlitAPIException):
-        st.switch_page(_PAGES[name].file, query_params=params)
+        st.switch_page(_PAGES[name][0], query_params=params)
 
 
 def _browser_language() -> Language:

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Literal
 
 from rag.text import is_chinese, lazy_regex, split_sentences, terms
-from rag.ui.kit.markdown import code_block, escape
+from rag.ui.kit.markdown import code_block, escape, markdown_table
 
 HEADING = lazy_regex(r"[ \t]{0,3}#{1,6}[ \t]+")
 BULLET = lazy_regex(r"(?<![ \t])[ \t]*+[-*+][ \t]++")
@@ -47,10 +47,6 @@ class _Span:
         left += len(text) - len(text.lstrip())
         return _Span(text.strip(), _clip(self.marks, left, left + len(text.strip())))
 
-    @property
-    def has_marks(self) -> bool:
-        return any(self.text[start:end].strip() for start, end in self.marks)
-
     def markdown(self) -> str:
         parts: list[str] = []
         at = 0
@@ -70,7 +66,10 @@ def _clip(marks: Iterable[tuple[int, int]], left: int, right: int) -> tuple[tupl
 def passage_markdown(text: str, *highlights: tuple[int, int] | None) -> str:
     """Return page text as Streamlit Markdown, with `text[start:end]` highlighted for each of `highlights`, in order."""
     marks = tuple(span for span in highlights if span)
-    lines = list(_lines(text, marks))
+    lines, place = list[_Span](), 0
+    for line in text.split("\n"):
+        lines.append(_Span(line, _clip(marks, place, place + len(line))))
+        place += len(line) + 1
     blocks: list[str] = []
     for kind, group in groupby(zip(_kinds(lines), lines, strict=True), lambda pair: pair[0]):
         block = [line for _, line in group]
@@ -104,13 +103,6 @@ def _kinds(lines: Sequence[_Span]) -> Iterator[str]:
             yield "code" if opened else "row" if ROW.fullmatch(line.text) else "text"
 
 
-def _lines(text: str, marks: tuple[tuple[int, int], ...]) -> Iterator[_Span]:
-    place = 0
-    for line in text.split("\n"):
-        yield _Span(line, _clip(marks, place, place + len(line)))
-        place += len(line) + 1
-
-
 def _line(line: _Span) -> str:
     heading, bullet = HEADING.match(line.text), BULLET.match(line.text)
     lead = heading or bullet
@@ -123,7 +115,7 @@ def _line(line: _Span) -> str:
 
 def _code(lines: list[_Span]) -> str:
     """Return a code block, or plain lines if part of it is highlighted, which a code block cannot show."""
-    if any(line.has_marks for line in lines):
+    if any(line.text[start:end].strip() for line in lines for start, end in line.marks):
         return "\\\n".join(filter(None, (line.cut(0, len(line.text)).markdown() for line in lines)))
     text = "\n".join(line.text for line in lines)
     return code_block(text) if text.strip() else ""
@@ -141,11 +133,9 @@ def _table(rows: list[_Span]) -> str:
         for place, row in enumerate(rows)
         if place != rule
     ]
-    if rule != 1:
-        return "\n\n".join(" · ".join(filter(None, row)) for row in cells)
-    width = max(map(len, cells))
-    lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in cells]
-    return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
+    if rule == 1:
+        return markdown_table(cells)
+    return "\n\n".join(" · ".join(filter(None, row)) for row in cells)
 
 
 def term_spans(question: str, text: str) -> list[Span]:
@@ -187,7 +177,10 @@ def best_window(text: str, spans: Sequence[Span], size: int) -> Span:
     if len(text) <= size:
         return 0, len(text)
     starts = [0, *(start for start, _ in split_sentences(text))]
-    counts = [len(_words_within(text, spans, start, start + size)) for start in starts]
+    counts = [
+        len({text[start:end].lower() for start, end in spans if left <= start and end <= left + size})
+        for left in starts
+    ]
     first = counts.index(max(counts))
     while first and first + 1 < len(starts) and counts[first + 1] == counts[first]:
         first += 1
@@ -196,7 +189,3 @@ def best_window(text: str, spans: Sequence[Span], size: int) -> Span:
     while right < len(text) and text[right].isascii() and text[right].isalnum():
         right += 1
     return left, right
-
-
-def _words_within(text: str, spans: Sequence[Span], left: int, right: int) -> set[str]:
-    return {text[start:end].lower() for start, end in spans if left <= start and end <= right}

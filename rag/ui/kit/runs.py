@@ -59,39 +59,33 @@ class LiveRun:
                     self._apply(event.kind, event.data)
 
     def _apply(self, kind: str, data: Any) -> None:
-        if kind == "token":
-            self.text += data
-        elif kind == "standalone":
-            self.standalone = str(data)
-        elif kind == "reset":
-            self.text = ""
-        elif kind == "plan":
-            self._apply_plan(data)
-        elif kind == "tree":
-            self.tree, self.usage, self.limits = list(data["rows"]), dict(data["used"]), dict(data["most"])
-        elif kind == "route":
-            self.route = dict(data)
-        elif kind == "waiting":
-            self.requests = tuple(data)
-        elif kind == "answer":
-            self.answer, self.current = data, ""
-        elif kind == "step":
-            self._apply_step(data)
-
-    def _apply_plan(self, data: Mapping[str, Any]) -> None:
-        steps = {step["id"]: step for step in self.plan}
-        for step in data["steps"]:
-            steps[step["id"]] = {**steps.get(step["id"], {}), **step}
-        self.plan, self.usage, self.limits = list(steps.values()), dict(data["used"]), dict(data["most"])
-        self.requests = ()
-
-    def _apply_step(self, data: Mapping[str, Any]) -> None:
-        node = str(data.get("node", ""))
-        if data.get("state") == "started":
-            self.current = node
-            return
-        self.current = ""
-        self.steps.append(Step(node, float(data.get("ms", 0.0)), data.get("detail") or {}))
+        match kind:
+            case "token":
+                self.text += data
+            case "standalone":
+                self.standalone = str(data)
+            case "reset":
+                self.text = ""
+            case "plan":
+                steps = {step["id"]: step for step in self.plan}
+                for step in data["steps"]:
+                    steps[step["id"]] = {**steps.get(step["id"], {}), **step}
+                self.plan, self.usage, self.limits = list(steps.values()), dict(data["used"]), dict(data["most"])
+                self.requests = ()
+            case "tree":
+                self.tree, self.usage, self.limits = list(data["rows"]), dict(data["used"]), dict(data["most"])
+            case "route":
+                self.route = dict(data)
+            case "waiting":
+                self.requests = tuple(data)
+            case "answer":
+                self.answer, self.current = data, ""
+            case "step":
+                node = str(data.get("node", ""))
+                started = data.get("state") == "started"
+                self.current = node if started else ""
+                if not started:
+                    self.steps.append(Step(node, float(data.get("ms", 0.0)), data.get("detail") or {}))
 
 
 def steps_summary(answer: Answer, language: Language) -> str:
@@ -107,14 +101,11 @@ def draw_steps(answer: Answer, settings: Mapping[str, Any], language: Language, 
         st.markdown("\n\n".join(step_lines(answer.steps, language)))
         if answer.usage.prompts:
             st.caption(label("trace_prompts", language, names=" ".join(f"`{name}`" for name in answer.usage.prompts)))
-        if answer.usage.calls and (text := _parameters(settings)):
-            st.caption(label("trace_parameters", language, parameters=escape_line(text)))
-
-
-def _parameters(settings: Mapping[str, Any]) -> str:
-    """Return the model and the chosen parameters, e.g. `qwen-plus · temperature 0.7 · seed 3`."""
-    parts = [f"{name} {settings[name]}" for name in ("temperature", *SAMPLING) if name in settings]
-    return " · ".join([str(settings["model"]), *parts] if settings.get("model") else parts)
+        parameters = [f"{name} {settings[name]}" for name in ("temperature", *SAMPLING) if name in settings]
+        if settings.get("model"):
+            parameters.insert(0, str(settings["model"]))
+        if answer.usage.calls and parameters:  # e.g. `qwen-plus · temperature 0.7 · seed 3`
+            st.caption(label("trace_parameters", language, parameters=escape_line(" · ".join(parameters))))
 
 
 def live_lines(live: LiveRun, language: Language) -> str:
@@ -136,15 +127,13 @@ def step_lines(steps: Sequence[Step], language: Language) -> list[str]:
         if step.node not in _HIDDEN:
             text = describe_step(step, language)
             name = f":green[:material/check:] {step_name(step.node, language)}"
+            costs = [duration(step.ms, language)]
+            if tokens := int(step.detail.get("tokens") or 0):
+                costs.insert(0, _token_count(tokens, bool(step.detail.get("tokens_estimated")), language))
+            # style.css aligns the last element to the right.
             lines.append(f"{name} :gray[{text}]" if text else name)
-            lines[-1] += f" :gray[{_cost(step, language)}]"  # style.css aligns the last element to the right
+            lines[-1] += f" :gray[{' · '.join(costs)}]"
     return lines
-
-
-def _cost(step: Step, language: Language) -> str:
-    tokens = int(step.detail.get("tokens") or 0)
-    parts = [_token_count(tokens, bool(step.detail.get("tokens_estimated")), language)] if tokens else []
-    return " · ".join([*parts, duration(step.ms, language)])
 
 
 def _token_count(tokens: int, estimated: bool, language: Language) -> str:

@@ -202,18 +202,16 @@ def _breadcrumb(url: str, section: tuple[str, ...], library: str = "") -> str:
 
 def excerpt(text: str, question: str) -> str:
     """Return the part of a passage with most of the question's words, highlighted."""
-    left, right = _whole_rows(text, *best_window(text, term_spans(question, text), _EXCERPT))
+    left, right = best_window(text, term_spans(question, text), _EXCERPT)
+    first, last, end = text.rfind("\n", 0, left) + 1, text.rfind("\n", 0, right) + 1, text.find("\n", right)
+    if text.startswith("|", first):  # include whole table rows
+        left = first
+    if text.startswith("|", last):
+        right = end if end >= 0 else len(text)
     part = text[left:right].strip()
     head, tail = ("…\n" if part.startswith(("|", "#")) else "…"), ("\n…" if part.endswith("|") else "…")
     part = f"{head if left else ''}{part}{tail if right < len(text) else ''}"
     return passage_markdown(part, *term_spans(question, part))
-
-
-def _whole_rows(text: str, left: int, right: int) -> tuple[int, int]:
-    """Return the span, extended to whole table rows."""
-    first, last, end = (text.rfind("\n", 0, left) + 1, text.rfind("\n", 0, right) + 1, text.find("\n", right))
-    left = first if text.startswith("|", first) else left
-    return left, (end if end >= 0 else len(text)) if text.startswith("|", last) else right
 
 
 def live_url(citation: Citation, page: Page | None, passage: Passage | None) -> str:

@@ -28,9 +28,25 @@ def draw_access(app: App, library: str, language: Language) -> None:
         for grant in app.roles.grants(library):
             if grant.subject != EVERYONE:
                 _draw_grant(app, library, grant.subject, grant.role, language)
-        _draw_form(app, library, language)
+        with st.form(f"access-add-{library}", border=False, clear_on_submit=False):
+            name = label("access_subject", language)
+            subject = st.text_input(name, placeholder="ann@example.com", key="access-subject")
+            selected = st.selectbox(
+                label("access_role", language),
+                ROLES[1:],
+                key="access-role",
+                format_func=lambda role: label(f"role_{role}_does", language),
+            )
+            submitted = st.form_submit_button(label("access_grant", language), type="primary", key="access-grant")
+            if submitted and attempt_here(lambda: app.roles.grant(library, subject or "", selected), language):
+                st.rerun()
         with st.expander(label("access_log", language), type="compact"):
-            _draw_log(app, library, language)
+            entries = app.roles.entries(library)
+            for entry in entries[:50]:
+                text = label(f"audit_{entry.action}", language, detail=entry.detail)
+                st.caption(escape_line(f"{format_time(entry.at)} · {entry.person} · {text}"))
+            if not entries:
+                st.caption(label("access_log_empty", language))
 
 
 def _draw_everyone(app: App, library: str, language: Language) -> None:
@@ -58,27 +74,3 @@ def _draw_grant(app: App, library: str, subject: str, role: Role, language: Lang
     row = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
     row.markdown(f"{escape_line(subject)} · {label(f'role_{role}', language)}")
     row.button(label("access_revoke", language), key=f"access-revoke-{subject}", type="tertiary", on_click=revoke)
-
-
-def _draw_form(app: App, library: str, language: Language) -> None:
-    with st.form(f"access-add-{library}", border=False, clear_on_submit=False):
-        subject = st.text_input(label("access_subject", language), placeholder="ann@example.com", key="access-subject")
-        selected = st.selectbox(
-            label("access_role", language),
-            ROLES[1:],
-            key="access-role",
-            format_func=lambda role: label(f"role_{role}_does", language),
-        )
-        if st.form_submit_button(label("access_grant", language), type="primary", key="access-grant") and attempt_here(
-            lambda: app.roles.grant(library, subject or "", selected), language
-        ):
-            st.rerun()
-
-
-def _draw_log(app: App, library: str, language: Language) -> None:
-    entries = app.roles.entries(library)
-    for entry in entries[:50]:
-        text = label(f"audit_{entry.action}", language, detail=entry.detail)
-        st.caption(escape_line(f"{format_time(entry.at)} · {entry.person} · {text}"))
-    if not entries:
-        st.caption(label("access_log_empty", language))

@@ -100,7 +100,6 @@ def draw_library_picker(app: App, language: Language) -> None:
 
 
 def _draw_title_field(key: str, language: Language, title: str = "") -> str:
-    """Draw a field for a library's title."""
     hint = label("library_new_hint", language)
     name = label("library_new_name", language)
     return st.text_input(name, title, key=key, placeholder=hint, max_chars=_LONGEST_TITLE) or ""
@@ -134,17 +133,10 @@ def draw_rename(app: App, library: str, language: Language) -> None:
 
 def draw_delete_library(app: App, library: str, language: Language) -> None:
     """Draw the button that deletes a library; the default library has none."""
-    if library == app.settings.rag_library:
-        return
-    text, icon = label("library_remove", language), ":material/delete:"
-    if st.button(text, icon=icon, type="tertiary", key="library-remove"):
-        _confirm_remove(app, library, app.libraries.title(library), language)
 
-
-def _confirm_remove(app: App, library: str, title: str, language: Language) -> None:
     @st.dialog(label("library_remove_title", language))
     def ask() -> None:
-        pages = page_count(count_pages(app, library), language)
+        title, pages = app.libraries.title(library), page_count(count_pages(app, library), language)
         st.markdown(label("library_remove_sentence", language, title=escape_line(title), pages=pages))
         if draw_decision(label("library_remove_go", language), "library-remove-go", language):
             done = Notice("library_removed_done", {"title": title})
@@ -152,7 +144,9 @@ def _confirm_remove(app: App, library: str, title: str, language: Language) -> N
                 _use_library(app.settings.rag_library)
             st.rerun()
 
-    ask()
+    text, icon = label("library_remove", language), ":material/delete:"
+    if library != app.settings.rag_library and st.button(text, icon=icon, type="tertiary", key="library-remove"):
+        ask()
 
 
 def draw_restorable_libraries(app: App, language: Language) -> None:

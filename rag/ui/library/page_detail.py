@@ -6,10 +6,9 @@ through, added words underlined, and all text is escaped.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
@@ -32,7 +31,6 @@ from rag.ui.library.upkeep import draw_page_schedule
 
 if TYPE_CHECKING:
     from rag.app import App
-    from rag.ingest.diff import DiffPiece
 
 Pieces = Sequence[tuple[str, str]]
 """(kind, text) in order, the kind `same`, `added` or `removed`."""
@@ -114,14 +112,11 @@ def _block(block: Sequence[Pieces]) -> str:
 
 
 def _row(row: Pieces) -> str:
-    cells = (_trim(row, match) for match in CELL.finditer(_text(row)))
-    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
-
-
-def _trim(row: Pieces, match: re.Match[str]) -> str:
-    start, end = match.span(1)
-    blank = len(match[1]) - len(match[1].lstrip())
-    return _render(_cut(row, start + blank, max(start + blank, end - len(match[1]) + len(match[1].rstrip()))))
+    cells = []
+    for match in CELL.finditer(_text(row)):
+        start = match.end(1) - len(match[1].lstrip())
+        cells.append(f"<td>{_render(_cut(row, start, start + len(match[1].strip())))}</td>")
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def draw_versions(app: App, library: str, page: Page, language: Language) -> None:
@@ -152,31 +147,21 @@ def _draw_difference(old: PageVersion, new: PageVersion, language: Language) -> 
     if not any(piece.kind != "same" for piece in pieces):
         st.info(label("versions_same_text", language), icon=":material/equal:")
         return
-    st.caption(_amount(pieces, language))
-    excerpt = [(piece.kind, piece.text) for piece in _first_pieces(pieces, _LONGEST)]
-    with st.container(border=True, key="version-diff"):
-        st.html(diff_html(excerpt, language))
-    if len(excerpt) < len(pieces):
-        st.caption(label("versions_cut", language))
-
-
-def _amount(pieces: Sequence[DiffPiece], language: Language) -> str:
     added = sum(len(piece.text) for piece in pieces if piece.kind == "added")
     removed = sum(len(piece.text) for piece in pieces if piece.kind == "removed")
     places = sum(piece.kind != "same" and (n == 0 or pieces[n - 1].kind == "same") for n, piece in enumerate(pieces))
     text = label_count("versions_places_one", "versions_places", places, language)
-    return f"{text} · {label('versions_amount', language, added=f'{added:,}', removed=f'{removed:,}')}"
-
-
-def _first_pieces(pieces: Sequence[DiffPiece], limit: int) -> list[DiffPiece]:
-    """Return the first pieces, up to the one that reaches `limit` characters."""
-    first: list[DiffPiece] = []
+    st.caption(f"{text} · {label('versions_amount', language, added=f'{added:,}', removed=f'{removed:,}')}")
+    excerpt, size = list[tuple[str, str]](), 0
     for piece in pieces:
-        if limit <= 0:
+        if size >= _LONGEST:
             break
-        first.append(piece)
-        limit -= len(piece.text)
-    return first
+        excerpt.append((piece.kind, piece.text))
+        size += len(piece.text)
+    with st.container(border=True, key="version-diff"):
+        st.html(diff_html(excerpt, language))
+    if len(excerpt) < len(pieces):
+        st.caption(label("versions_cut", language))
 
 
 _TEXT_HEIGHT = 560, 1500, 24
@@ -308,21 +293,17 @@ def chunks_html(text: str, chunks: Sequence[Passage], language: Language, *, fir
     spans = [(chunk.start - offset, chunk.end - offset) for chunk in chunks]
     parts: list[str] = []
     for begin, end, covering in segments_of(len(text), spans):
-        starting = [place for place, (start, _) in enumerate(spans) if start == begin]
-        parts += [_chunk_mark(chunks[place], first + place, language) for place in starting]
+        for number, (chunk, (start, _)) in enumerate(zip(chunks, spans, strict=True), first):
+            if start == begin:
+                span = label("page_chunk_span", language, start=f"{chunk.start:,}", end=f"{chunk.end:,}")
+                path = f" · {text_html(' › '.join(chunk.section))}" if chunk.section else ""
+                parts.append(f'<span class="chunk-mark"><b>{number}</b> {text_html(span)}{path}</span>')
         content = text_html(text[begin:end])
         if covering:
             shade = "chunk-both" if len(covering) > 1 else f"chunk-{covering[0] % 2}"
             content = f'<span class="{shade}">{content}</span>'
         parts.append(content)
     return f'<div class="page-html">{"".join(parts)}</div>'
-
-
-def _chunk_mark(chunk: Passage, number: int, language: Language) -> str:
-    span = label("page_chunk_span", language, start=f"{chunk.start:,}", end=f"{chunk.end:,}")
-    path = " › ".join(chunk.section)
-    text = f"<b>{number}</b> {text_html(span)}" + (f" · {text_html(path)}" if path else "")
-    return f'<span class="chunk-mark">{text}</span>'
 
 
 def _choose_part(page: Page, view: str) -> tuple[int, int]:
@@ -357,28 +338,23 @@ def _draw_cited(app: App, library: str, page: Page, language: Language) -> None:
 
 
 def _draw_summary(app: App, library: str, page: Page, language: Language) -> None:
-    running = st.session_state.get(_summary_key(page))
-    saved = app.summary(library, page, language)
-    if running:
+    if running := st.session_state.get(_summary_key(page)):
         st.fragment(_draw_running_summary, run_every=_POLL_SECONDS)(app, page, running, language)
-    elif saved is None or saved["by"] != app.reasoner(library, session().chat).name:
-        if saved is None:
-            st.caption(label("summary_none", language))
-        text = label("summary_make" if saved is None else "summary_again", language)
-        st.button(
-            text, icon=":material/summarize:", key="summary-make", on_click=_make_summary, args=(app, library, page)
-        )
-    if saved is not None and not running:
-        _draw_saved_summary(app, library, page, saved, language)
-
-
-def _draw_saved_summary(app: App, library: str, page: Page, row: Mapping[str, Any], language: Language) -> None:
-    fields = {name: row[name] for name in ("text", "citations", "statements")}
+        return
+    saved = app.summary(library, page, language)
+    if saved is None:
+        st.caption(label("summary_none", language))
+    if saved is None or saved["by"] != app.reasoner(library, session().chat).name:
+        text, icon = label("summary_make" if saved is None else "summary_again", language), ":material/summarize:"
+        st.button(text, icon=icon, key="summary-make", on_click=_make_summary, args=(app, library, page))
+    if saved is None:
+        return
+    fields = {name: saved[name] for name in ("text", "citations", "statements")}
     answer = answer_from_json({"question": "", "mode": "summary", "outcome": "answered", "passages": (), **fields})
     draw_panel(app, language)
-    by = label("summary_rules", language) if row["by"] == _RULES else escape_line(row["by"])
-    st.caption(label("summary_by", language, when=format_time(row["made"]), by=by))
-    if notice := notice_of(row.get("told")):
+    by = label("summary_rules", language) if saved["by"] == _RULES else escape_line(saved["by"])
+    st.caption(label("summary_by", language, when=format_time(saved["made"]), by=by))
+    if notice := notice_of(saved.get("told")):
         st.caption(escape_line(say(notice, language)))
     anchor = f"summary{page.url_hash}"
     with st.container(key=f"answer-{anchor}"):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import streamlit as st
 
@@ -100,37 +100,27 @@ def filter_pages(
     at = now or datetime.now(UTC)
     places = {url_hash: place for place, url_hash in enumerate(matches)}
     candidates = pages if within is None else [page for page in pages if page.url_hash in within]
-    matching = [
-        page for page in candidates if _matches_fields(page, criteria, at) and _matches_words(page, criteria, places)
-    ]
+    by_text, words = criteria.in_text and criteria.words, criteria.words.casefold().split()
     counts: Counter[State] = Counter()
     selected = []
-    for page in matching:
-        states = _states(page, excluded, at)
+    for page in candidates:
+        text = f"{page.title} {page.site} {page.url} {' '.join(page.aliases)}".casefold()
+        has_words = page.url_hash in places if by_text else all(word in text for word in words)
+        if not has_words or not _matches_fields(page, criteria, at):
+            continue
+        states: list[State] = ["all"]
+        states += ["changed"] if _is_recently_changed(page, at) else []
+        states += ["gone"] if page.status == "gone" else []
+        states += ["left_out"] if page.url_hash in excluded else []
         counts.update(states)
         if criteria.state in states:
             selected.append(page)
-    if criteria.in_text and criteria.words:
+    if by_text:
         selected.sort(key=lambda page: places[page.url_hash])
     else:
         key, reverse = _SORT_KEYS[criteria.sort]
         selected.sort(key=key, reverse=reverse)
     return FilteredPages(selected, {state: counts[state] for state in _STATES})
-
-
-def _states(page: Page, excluded: Collection[str], now: datetime) -> list[State]:
-    states: list[State] = ["all"]
-    states += ["changed"] if _is_recently_changed(page, now) else []
-    states += ["gone"] if page.status == "gone" else []
-    states += ["left_out"] if page.url_hash in excluded else []
-    return states
-
-
-def _matches_words(page: Page, criteria: PageFilter, places: Mapping[str, int]) -> bool:
-    if criteria.in_text and criteria.words:
-        return page.url_hash in places
-    text = f"{page.title} {page.site} {page.url} {' '.join(page.aliases)}".casefold()
-    return all(part in text for part in criteria.words.casefold().split())
 
 
 def _matches_fields(page: Page, criteria: PageFilter, now: datetime) -> bool:
@@ -185,23 +175,19 @@ def draw_search(pages: Sequence[Page], language: Language) -> None:
             on_change=_store,
             args=("in_text",),
         )
-        _draw_filters(pages, criteria, language)
-
-
-def _draw_filters(pages: Sequence[Page], criteria: PageFilter, language: Language) -> None:
-    text = label("library_filters", language)
-    text += f" ({criteria.filter_count})" if criteria.filter_count else ""
-    with st.popover(text, icon=":material/tune:", key="page-filter-menu"):
-        _draw_choice("sort", list(_SORT_KEYS), lambda one: label(f"sort_{one}", language), language)
-        sites = ["", *sorted({page.site for page in pages} - {""})]
-        every = label("filters_any", language)
-        _draw_choice("site", sites, lambda one: one or every, language)
-        tags = ["", *sorted({page.language for page in pages} - {""})]
-        _draw_choice("language", tags, lambda one: language_name(one, language) if one else every, language)
-        _draw_choice("age", AGES, lambda one: label(f"age_{one}", language), language)
-        if criteria != PageFilter():
-            text, key = label("filters_clear", language), "page-filter-clear"
-            st.button(text, key=key, type="tertiary", on_click=_set_filter, args=(PageFilter(),))
+        text = label("library_filters", language)
+        text += f" ({criteria.filter_count})" if criteria.filter_count else ""
+        with st.popover(text, icon=":material/tune:", key="page-filter-menu"):
+            _draw_choice("sort", list(_SORT_KEYS), lambda one: label(f"sort_{one}", language), language)
+            sites = ["", *sorted({page.site for page in pages} - {""})]
+            every = label("filters_any", language)
+            _draw_choice("site", sites, lambda one: one or every, language)
+            tags = ["", *sorted({page.language for page in pages} - {""})]
+            _draw_choice("language", tags, lambda one: language_name(one, language) if one else every, language)
+            _draw_choice("age", AGES, lambda one: label(f"age_{one}", language), language)
+            if criteria != PageFilter():
+                text, key = label("filters_clear", language), "page-filter-clear"
+                st.button(text, key=key, type="tertiary", on_click=_set_filter, args=(PageFilter(),))
 
 
 def _draw_choice(name: str, options: Sequence[str], name_of: Callable[[str], str], language: Language) -> None:
@@ -290,42 +276,15 @@ def _set_filter(criteria: PageFilter) -> None:
     st.session_state[_KEY] = criteria
 
 
-class _Selection(NamedTuple):
-    """The page whose cell was clicked, and the selected pages."""
+def draw_page_table(
+    pages: Sequence[Page], excluded: Collection[str], identity: str, language: Language
+) -> tuple[Page | None, list[Page]]:
+    """Draw the table; return the page whose cell was clicked, and the selected pages.
 
-    opened: Page | None
-    selected: list[Page]
-
-
-def draw_page_table(pages: Sequence[Page], excluded: Collection[str], identity: str, language: Language) -> _Selection:
-    """Draw the table; `identity` must differ between lists of pages, since rows are selected by position."""
-    rows = _rows_of(pages, excluded, language)
-    state = draw_table(
-        rows,
-        hide_index=True,
-        column_order=_varying_columns(rows),
-        on_select="rerun",
-        selection_mode=["multi-row", "single-cell"],
-        key=f"table-{language}-{reset_count('table')}-{identity}",
-        column_config=_columns(language),
-        height=min(_ROW * (len(pages) + 1) + 3, _HEIGHT),
-        row_height=_ROW,
-        placeholder="",
-    )
-    selection = state["selection"]
-    cells = [row for row, _ in selection["cells"] if row < len(pages)]
-    selected = [pages[row] for row in selection["rows"] if row < len(pages)]
-    return _Selection(pages[cells[0]] if cells else None, selected)
-
-
-def clear_selection() -> None:
-    """Clear the selection before the table is drawn next."""
-    reset_widgets("table")
-
-
-def _rows_of(pages: Sequence[Page], excluded: Collection[str], language: Language) -> list[dict[str, object]]:
+    `identity` must differ between lists of pages, since rows are selected by position.
+    """
     now = datetime.now(UTC)
-    return [
+    rows = [
         {
             "title": page.title or short_source(page.url),
             "state": label(f"row_{state_of(page, excluded, now)}", language),
@@ -338,14 +297,31 @@ def _rows_of(pages: Sequence[Page], excluded: Collection[str], language: Languag
         }
         for page in pages
     ]
-
-
-def _varying_columns(rows: Sequence[dict[str, object]]) -> list[str]:
-    """Return the columns to show: the title, and those whose values differ between pages."""
     values = {name: {row[name] for row in rows} for name in rows[0]}
-    return [
+    columns = [  # the title, and those whose values differ between pages
         name for name, data in values.items() if name == "title" or len(data) > 1 or (len(rows) == 1 and "" not in data)
     ]
+    state = draw_table(
+        rows,
+        hide_index=True,
+        column_order=columns,
+        on_select="rerun",
+        selection_mode=["multi-row", "single-cell"],
+        key=f"table-{language}-{reset_count('table')}-{identity}",
+        column_config=_columns(language),
+        height=min(_ROW * (len(pages) + 1) + 3, _HEIGHT),
+        row_height=_ROW,
+        placeholder="",
+    )
+    selection = state["selection"]
+    cells = [row for row, _ in selection["cells"] if row < len(pages)]
+    selected = [pages[row] for row in selection["rows"] if row < len(pages)]
+    return pages[cells[0]] if cells else None, selected
+
+
+def clear_selection() -> None:
+    """Clear the selection before the table is drawn next."""
+    reset_widgets("table")
 
 
 def _day(iso: str) -> str:

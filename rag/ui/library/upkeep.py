@@ -21,7 +21,6 @@ from rag.ui.kit.parts import format_time
 
 if TYPE_CHECKING:
     from rag.app import App
-    from rag.app.moves import LibraryMove
     from rag.ingest.schedule import ScheduleView
 
 _DAY = 24
@@ -171,7 +170,12 @@ def _draw_move(app: App, library: str, language: Language, *, live: bool) -> Non
         title = "move_done" if move.state == "done" else "move_title"
         st.markdown(f"**{label(title, language, model=escape_line(model_of_library(move.model)))}**")
         if move.is_running:
-            st.progress(move.done / move.total if move.total else 0.0, _move_progress(move, language))
+            text = label("move_building", language, done=f"{move.done:,}", total=f"{move.total:,}")
+            if move.state == "comparing":
+                text = label("move_comparing", language)
+            elif not move.total:
+                text = label("transfer_begins", language)
+            st.progress(move.done / move.total if move.total else 0.0, text)
             return
         if move.notice:
             draw_failure(move.notice, language)
@@ -180,11 +184,3 @@ def _draw_move(app: App, library: str, language: Language, *, live: bool) -> Non
         if st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="move-close"):
             app.moves.forget(library)
             st.rerun()
-
-
-def _move_progress(move: LibraryMove, language: Language) -> str:
-    if move.state == "comparing":
-        return label("move_comparing", language)
-    if not move.total:
-        return label("transfer_begins", language)
-    return label("move_building", language, done=f"{move.done:,}", total=f"{move.total:,}")

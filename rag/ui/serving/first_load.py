@@ -73,20 +73,19 @@ class _ResponseRewriter:
         self._body = b""
 
     async def handle(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and self._needs_rewrite(message):
-            self._start = message
-        elif self._start is None:
+        if message["type"] == "http.response.start":
+            headers = Headers(scope=message)
+            kind = headers.get("content-type", "").partition(";")[0]
+            is_plain = message["status"] == 200 and "content-encoding" not in headers
+            if is_plain and (kind == _HTML or (self._accepts_gzip and kind in _COMPRESSIBLE)):
+                self._start = message
+                return
+        if self._start is None:
             await self._send(message)
-        else:
-            self._body += message.get("body", b"")
-            if not message.get("more_body"):
-                await self._send_rewritten(MutableHeaders(scope=self._start))
-
-    def _needs_rewrite(self, start: Message) -> bool:
-        headers = Headers(scope=start)
-        kind = headers.get("content-type", "").partition(";")[0]
-        plain = start["status"] == 200 and "content-encoding" not in headers
-        return plain and (kind == _HTML or (self._accepts_gzip and kind in _COMPRESSIBLE))
+            return
+        self._body += message.get("body", b"")
+        if not message.get("more_body"):
+            await self._send_rewritten(MutableHeaders(scope=self._start))
 
     async def _send_rewritten(self, headers: MutableHeaders) -> None:
         body = self._body

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 import streamlit as st
@@ -31,20 +30,6 @@ SESSION_FILES: Final = 200
 TOTAL_FILES: Final = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class UploadTotals:
-    """The number and total bytes of uploads, of one tab or of all."""
-
-    files: int = 0
-    size: int = 0
-
-    def __add__(self, other: UploadTotals) -> UploadTotals:
-        return UploadTotals(self.files + other.files, self.size + other.size)
-
-    def fits(self, files: int, megabytes: int) -> bool:
-        return self.files <= files and self.size <= megabytes * _MEGABYTE
-
-
 class UploadLimits:
     """ASGI middleware that accepts uploads of admitted tabs only, up to `session_mb` per tab and `total_mb` in total.
 
@@ -65,10 +50,10 @@ class UploadLimits:
         session_id = scope["path"].partition(_PATH)[2].partition("/")[0]
         headers = Headers(scope=scope)
         if reason := self._refusal(session_id, size := _announced_size(scope["method"], headers)):
-            answer = PlainTextResponse(
-                self._sentence(reason, headers), _STATUS[reason], headers={"connection": "close"}
-            )
-            await answer(scope, receive, send)
+            language = choose_language(headers.get("accept-language", ""))
+            limits = {"files": SESSION_FILES, "megabytes": self._session_mb} if reason == "session" else {}
+            text = label(f"upload_{reason}", language, **limits)
+            await PlainTextResponse(text, _STATUS[reason], headers={"connection": "close"})(scope, receive, send)
             return
         upload = (session_id, size)
         self._incoming.append(upload)
@@ -82,19 +67,15 @@ class UploadLimits:
             return "outside"
         if size < 0:
             return "length"
-        if not (self._totals(session_id) + UploadTotals(1, size)).fits(SESSION_FILES, self._session_mb):
+        uploads = [*self._incoming, (session_id, size)]
+        if (manager := _manager()) is not None:  # of which other threads change the dictionaries
+            for tab, files in list(manager.file_storage.items()):
+                uploads += [(tab, len(file.data)) for file in list(files.values())]
+        of_session = [upload_size for tab, upload_size in uploads if tab == session_id]
+        if len(of_session) > SESSION_FILES or sum(of_session) > self._session_mb * _MEGABYTE:
             return "session"
-        return "" if (self._totals() + UploadTotals(1, size)).fits(TOTAL_FILES, self._total_mb) else "total"
-
-    def _totals(self, session_id: str = "") -> UploadTotals:
-        """Return the totals of stored and incoming uploads, of one tab or of all."""
-        sizes = [size for tab, size in (*_stored_uploads(), *self._incoming) if session_id in ("", tab)]
-        return UploadTotals(len(sizes), sum(sizes))
-
-    def _sentence(self, reason: Refusal, headers: Headers) -> str:
-        language = choose_language(headers.get("accept-language", ""))
-        upload_limits = {"files": SESSION_FILES, "megabytes": self._session_mb}
-        return label(f"upload_{reason}", language, **(upload_limits if reason == "session" else {}))
+        fits = len(uploads) <= TOTAL_FILES and sum(size for _, size in uploads) <= self._total_mb * _MEGABYTE
+        return "" if fits else "total"
 
 
 def _announced_size(method: str, headers: Headers) -> int:
@@ -104,13 +85,6 @@ def _announced_size(method: str, headers: Headers) -> int:
     length = headers.get("content-length", "")
     is_valid = length.isascii() and length.isdigit() and len(length) < 16 and "transfer-encoding" not in headers
     return int(length) if is_valid else -1
-
-
-def _stored_uploads() -> Iterator[tuple[str, int]]:
-    """Yield the session and size of each upload that Streamlit stores."""
-    if (manager := _manager()) is not None:
-        for session_id, files in list(manager.file_storage.items()):
-            yield from ((session_id, len(file.data)) for file in list(files.values()))
 
 
 def upload_limits_text(app: App, language: Language) -> str:

@@ -29,9 +29,13 @@ def draw_chat_form(app: App, language: Language) -> None:
         st.markdown(label("settings_chat_off", language))
         return
     st.markdown(label("settings_chat_lead", language))
-    _draw_current(app, language)
-    st.pills(label("chat_service", language), list(SERVICES), key="chat-service", on_change=_fill_service)
     current = session().chat
+    if current is not None:
+        st.success(label("chat_in_use", language, model=escape_line(current.model)), icon=":material/check_circle:")
+        if st.button(label("chat_disconnect", language), key="chat-disconnect"):
+            disconnect_chat_model(app)
+            st.rerun()
+    st.pills(label("chat_service", language), list(SERVICES), key="chat-service", on_change=_fill_service)
     # Set through the session state, since other choices fill these fields too.
     st.session_state.setdefault("chat-base-url", current.base_url if current else app.settings.llm_base_url)
     st.session_state.setdefault("chat-model", current.model if current else app.settings.llm_model)
@@ -51,7 +55,9 @@ def draw_chat_form(app: App, language: Language) -> None:
             connect = st.form_submit_button(label("chat_use", language), type="primary", key="chat-use")
             list_only = st.form_submit_button(label("chat_list", language), key="chat-list")
     if connect or list_only:
-        options = _add_saved_key(from_form(model, base_url, key or "", fast, temperature))
+        options = from_form(model, base_url, key or "", fast, temperature)
+        if not options.api_key and current is not None and current.service == options.service:
+            options = replace(options, api_key=current.api_key)  # the key field is never prefilled
         _connect(app, options, language) if connect else _list(app, options, language)
     _draw_models(language)
 
@@ -83,16 +89,6 @@ def _draw_details(app: App, language: Language) -> tuple[str, float]:
             key="chat-temperature",
         )
     return fast or "", temperature
-
-
-def _draw_current(app: App, language: Language) -> None:
-    chat = session().chat
-    if chat is None:
-        return
-    st.success(label("chat_in_use", language, model=escape_line(chat.model)), icon=":material/check_circle:")
-    if st.button(label("chat_disconnect", language), key="chat-disconnect"):
-        disconnect_chat_model(app)
-        st.rerun()
 
 
 def _fill_service() -> None:
@@ -146,11 +142,3 @@ def _draw_models(language: Language) -> None:
 def _fill_model() -> None:
     if name := st.session_state["chat-served-model"]:
         st.session_state["chat-model"] = name
-
-
-def _add_saved_key(options: ChatOptions) -> ChatOptions:
-    """Add the saved API key of the same service to options without one: the key field is never prefilled."""
-    current = session().chat
-    if options.api_key or current is None or current.service != options.service:
-        return options
-    return replace(options, api_key=current.api_key)

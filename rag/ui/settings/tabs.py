@@ -187,17 +187,13 @@ def draw_memory(app: App, language: Language) -> None:
     if not session().chat and not app.settings.has_chat_model:
         st.caption(label("remembered_no_model", language))
     for number, note in enumerate(notes, 1):
-        _draw_note(app, note, number, language)
-
-
-def _draw_note(app: App, note: Note, number: int, language: Language) -> None:
-    key = f"note-{note.id}"
-    with st.container(horizontal=True, vertical_alignment="bottom", key=f"row-{key}", gap="small"):
-        st.text_input(label("remembered_note", language, number=number), note.text, key=key, max_chars=MAX_NOTE_LENGTH)
-        save, forget = label("remembered_save", language), label("remembered_forget", language)
-        st.button(save, key=f"save-{key}", on_click=_save_note, args=(app, note))
-        act = partial(app.memory.forget, person_id(), note.id)
-        st.button(forget, type="tertiary", key=f"forget-{key}", on_click=attempt_in_callback, args=(act,))
+        key, name = f"note-{note.id}", label("remembered_note", language, number=number)
+        with st.container(horizontal=True, vertical_alignment="bottom", key=f"row-{key}", gap="small"):
+            st.text_input(name, note.text, key=key, max_chars=MAX_NOTE_LENGTH)
+            save, forget = label("remembered_save", language), label("remembered_forget", language)
+            st.button(save, key=f"save-{key}", on_click=_save_note, args=(app, note))
+            act = partial(app.memory.forget, person_id(), note.id)
+            st.button(forget, type="tertiary", key=f"forget-{key}", on_click=attempt_in_callback, args=(act,))
 
 
 def _save_note(app: App, note: Note) -> None:
