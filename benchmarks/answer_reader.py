@@ -54,7 +54,7 @@ class Example:
     coded: TokenizedLines
     order: list[int]
     answers: list[bool]
-    asks: list[bool]
+    leads: list[bool]
 
 
 def main() -> int:
@@ -109,7 +109,7 @@ def _searches(app: MeasuredApp, data: Dataset, tokens: Tokens) -> Iterator[Examp
         sentences, columns = quoter.score_sentences(row["question"], passages)
         lines = [sentence.line(passages) for sentence in sentences]
         scores = columns @ np.array(list(FEATURES.values()))
-        yield _make_example(row, tokens, lines, [sentence.unit.asks for sentence in sentences], scores)
+        yield _make_example(row, tokens, lines, [sentence.unit.leads for sentence in sentences], scores)
 
 
 def _own_pages(app: MeasuredApp, folder: Path, tokens: Tokens) -> Iterator[Example]:
@@ -122,16 +122,16 @@ def _own_pages(app: MeasuredApp, folder: Path, tokens: Tokens) -> Iterator[Examp
 def _cases(app: MeasuredApp, page: dict[str, Any], rows: Iterable[dict[str, Any]], tokens: Tokens) -> Iterator[Example]:
     parts = [part for part in quotables(page["text"]) if normalise_text(part.text)]
     vectors = app.models.embedding.encode_passages([f"{page['title']}. {part.text}" for part in parts])
-    lines, asks = [Line(0, page["title"], "", part.text) for part in parts], [part.asks for part in parts]
+    lines, leads = [Line(0, page["title"], "", part.text) for part in parts], [part.leads for part in parts]
     for row in rows:
         scores = _MEANING * (vectors @ app.models.embedding.encode_query(row["question"]))
         quote, answer = ([page["text"][slice(*row[key])]] if key in row else [] for key in ("quote", "answer"))
         case = {"question": row["question"], "answers": answer, "evidence": [{"quote": one} for one in quote]}
-        yield _make_example(case, tokens, lines, asks, scores)
+        yield _make_example(case, tokens, lines, leads, scores)
 
 
 def _make_example(
-    row: dict[str, Any], tokens: Tokens, lines: Sequence[Line], asks: list[bool], scores: np.ndarray[Any, Any]
+    row: dict[str, Any], tokens: Tokens, lines: Sequence[Line], leads: list[bool], scores: np.ndarray[Any, Any]
 ) -> Example:
     golds, quotes = list(map(normalise_text, row["answers"])), [normalise_text(one["quote"]) for one in row["evidence"]]
     short = bool(golds) and min(map(len, golds)) < _SHORT_ANSWER
@@ -140,9 +140,9 @@ def _make_example(
         is_in_evidence = any(text in quote or quote in text for quote in quotes)
         return bool(text) and is_in_evidence and (not short or any(gold in text for gold in golds))
 
-    order = [place for place in np.argsort(-scores).tolist() if not asks[place]]
-    answering = [answers(normalise_text(line.text)) and not ask for line, ask in zip(lines, asks, strict=True)]
-    return Example(TokenizedLines(tokens, row["question"], lines), order, answering, asks)
+    order = [place for place in np.argsort(-scores).tolist() if not leads[place]]
+    answering = [answers(normalise_text(line.text)) and not lead for line, lead in zip(lines, leads, strict=True)]
+    return Example(TokenizedLines(tokens, row["question"], lines), order, answering, leads)
 
 
 class Reader(nn.Module):
@@ -258,10 +258,10 @@ def _stretches(example: Example, chance: random.Random) -> list[list[int]]:
 
 def _loss(logits: torch.Tensor, example: Example, stretches: Sequence[Sequence[int]]) -> torch.Tensor:
     places = [place for stretch in stretches for place in stretch]
-    asks = torch.tensor([example.asks[place] for place in places] + [False])
+    leads = torch.tensor([example.leads[place] for place in places] + [False])
     targets = torch.tensor([example.answers[place] for place in places] + [False])
     targets[-1] = not targets.any()
-    scores = torch.cat((logits, torch.zeros(1))).masked_fill(asks, -1e4)
+    scores = torch.cat((logits, torch.zeros(1))).masked_fill(leads, -1e4)
     return torch.logsumexp(scores, 0) - torch.logsumexp(scores[targets], 0)
 
 

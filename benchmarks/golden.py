@@ -3,7 +3,8 @@
     python -m benchmarks.golden FILE [--data FOLDER] [--sets A,B] [--modes A,B] [--limit N]
 
 Asks N questions of each set in each mode. If FILE doesn't exist, writes an answer per line; else prints the answers
-that differ from it and exits with 1. Answers are deterministic: the same commit gives the same file.
+that differ from it and exits with 1. The same commit gives the same answers, except for a few in research mode, whose
+steps run in parallel.
 """
 
 from __future__ import annotations

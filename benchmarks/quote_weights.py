@@ -61,7 +61,7 @@ def sample_questions(app: MeasuredApp, library: str, data: Dataset, limit: int) 
     for row in sample_evenly([row for row in data.questions if row["evidence"]], limit):
         passages = app.search(row["question"], library=library).passages
         sentences, features = reasoner.score_sentences(row["question"], passages)
-        is_statement = [not sentence.unit.asks for sentence in sentences]
+        is_statement = [not sentence.unit.leads for sentence in sentences]
         right = np.array(in_evidence(row, (sentence.unit.text for sentence in sentences)), dtype=bool)[is_statement]
         if right.any():
             yield Sample(features[is_statement], right)

@@ -13,6 +13,7 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import dropwhile
 from math import ceil
 from typing import Any, AnyStr, Final, NamedTuple, cast
 
@@ -106,6 +107,7 @@ _ABBREVIATIONS = frozenset(
     "u.n a.m p.m ca".split()
 )
 _INITIALS = lazy_regex(r"(?:[^\W\d_]\.)+[^\W\d_]")
+_MEASURE = lazy_regex(r"\d\s?[a-z]{1,4}\Z")  # "1 lb. 13 oz."
 _BEFORE_WORD = lazy_regex(r"[\s(\[\"“']")
 _NEVER_INITIAL = frozenset("–—,;:)%")
 """Characters that never begin a sentence after a full stop on the same line."""
@@ -366,7 +368,7 @@ def _is_inner_period(text: str, start: int, match: re.Match[str], cased: bool) -
         line_start = max(start, text.rfind("\n", start, number) + 1)
         if not text[line_start:number].strip(" \t"):
             return True
-    if before.lower() in ("max", "min") and following[:1].isdigit():
+    if following[:1].isdigit() and (before.lower() in ("max", "min") or _MEASURE.search(text, start, match.start())):
         return True
     if before.lower() in _ABBREVIATIONS or (cased and _INITIALS.fullmatch(before)):
         return True
@@ -496,7 +498,8 @@ def list_leads(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
 _ENTRY_LINE = lazy_regex(r"^(?P<indent>[ \t]*)(?P<line>[^\s][^\n]*)", re.MULTILINE)
 _ATTRIBUTE = lazy_regex(r"[$€£¥￥₩]\s?\d|\d\s?(?:元|USD|EUR|GBP)\b|^[(（]?\d|^[^\n:：]{1,40}[:：][ \t]*+[^\s/]")
 _ENDS_CLAUSE = lazy_regex(r"[.!?。！？;；…,，:：][\"”’)）*_]*$")
-_LONGEST_ENTRY_LINE, _LONGEST_PHRASE, _LONGEST_ENTRY = 160, 60, 600
+_LONGEST_ENTRY_LINE, _LONGEST_PHRASE, _LONGEST_ENTRY, _LONGEST_LABEL = 160, 60, 600, 24
+_MAX_TITLE_LINES = 3
 
 Span = tuple[int, int]
 
@@ -521,12 +524,18 @@ def find_entries(text: str, start: int = 0, end: int | None = None) -> list[Entr
     """Return the entries of listings in `text[start:end]`, in order: without its title, an attribute says nothing.
 
     An entry is a list item with indented lines, or a heading or short line with the short lines below it that have a
-    label, a price, or a number first. `start` and `end` exclude the heading.
+    label, a price, or a number first. A title of up to two words may be a label, such as "Price", so its entry also has
+    the heading of its section. `start` and `end` exclude the heading.
     """
     stop = len(text) if end is None else end
     edges = [start, *(edge for block in fenced_blocks(text, start, stop) for edge in block), stop]
     found = (entry for a, b in zip(edges[::2], edges[1::2], strict=True) for entry in _find_entries(text, a, b))
     return [entry for entry in found if entry.end - entry.start <= _LONGEST_ENTRY]
+
+
+def may_be_label(title: str) -> bool:
+    """Return whether the title of an entry may be a label, such as "Price", instead of a name."""
+    return len(title.split()) <= 2 and weigh(title) <= _LONGEST_LABEL
 
 
 @lru_cache(maxsize=4096)
@@ -547,9 +556,9 @@ def unit_spans(text: str) -> tuple[Span, ...]:
 
 def _find_entries(text: str, start: int, end: int) -> Iterator[Entry]:
     heading: Span | None = None
+    is_near = in_item = False  # whether the entry directly follows its heading, and is a list item
     title: Span | None = None
     attributes: list[Span] = []
-    in_item = False
     for match in _ENTRY_LINE.finditer(text, start, end):
         line, span, is_indented = match["line"], match.span("line"), bool(match["indent"])
         is_item = _LIST_ITEM.match(line) is not None
@@ -560,14 +569,26 @@ def _find_entries(text: str, start: int, end: int) -> Iterator[Entry]:
             attributes.append(span)
             continue
         if attributes:
-            yield Entry(None if in_item else heading, title, attributes)
+            yield _make_entry(text, None if in_item else heading, is_near, title, attributes)
         if attributes or is_heading or is_item or not is_detail:
-            heading, title, attributes = (span if is_heading else heading), None, []
+            heading, is_near, title, attributes = (span if is_heading else heading), is_heading, None, []
         in_item = is_item and not is_indented
         if in_item or (is_detail and not _ATTRIBUTE.search(line)):
             title = span
     if attributes:
-        yield Entry(None if in_item else heading, title, attributes)
+        yield _make_entry(text, None if in_item else heading, is_near, title, attributes)
+
+
+def _make_entry(text: str, heading: Span | None, is_near: bool, title: Span | None, lines: list[Span]) -> Entry:
+    """Return the entry of a title and the lines below it. In a list item, lines above the first attribute belong to the
+    title: a card may begin with "2 colours", above the product's name."""
+    if title and heading is None:
+        rest = list(dropwhile(lambda span: not _ATTRIBUTE.search(text[slice(*span)]), lines))
+        above = lines[: len(lines) - len(rest)] if rest else []
+        if 0 < len(above) < _MAX_TITLE_LINES and not any(_ENDS_CLAUSE.search(text[slice(*span)]) for span in above):
+            title, lines = (title[0], above[-1][1]), rest
+    is_shown = is_near or title is None or may_be_label(text[slice(*title)])
+    return Entry(heading if is_shown else None, title, lines)
 
 
 _LINE_ENDS = lazy_regex(r"\r\n?|[\u0085\u2028\u2029\x0b\x0c]")

@@ -52,6 +52,7 @@ def sentences(text: str) -> list[str]:
         ("Born in Chicago, Ill. – a big city. He left.", ["Born in Chicago, Ill. – a big city.", "He left."]),
         ("See e.g. Table 3. It is short.", ["See e.g. Table 3.", "It is short."]),
         ("Wait... what? Yes.", ["Wait... what?", "Yes."]),
+        ("It weighs 1 lb. 13 oz. Take it.", ["It weighs 1 lb. 13 oz.", "Take it."]),
         ("# Title\nFirst line.\n\nSecond.", ["# Title", "First line.", "Second."]),
         ("- one\n- two\n1. three", ["- one", "- two", "1. three"]),
         (

@@ -13,7 +13,7 @@ import asyncio
 import math
 import re
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, Literal
@@ -38,6 +38,7 @@ from rag.text import (
     is_chinese,
     lazy_regex,
     list_leads,
+    may_be_label,
     split_sentences,
     strip_struck,
     terms,
@@ -62,6 +63,8 @@ _HEADING_MARKS: Final = lazy_regex(r"^#+\s+")
 _CONTINUED: Final = lazy_regex(r"(?<![ \t])[ \t]*+\\$")
 _ENDS: Final = lazy_regex(r"[^\w\s)）\]\"”」』]$")
 _QUESTION: Final = lazy_regex(r"[?？][\s)）\"”」』*_#`]*$")
+_SHORT_ANSWER: Final = lazy_regex(r"\W*\w{1,4}[.!。！]\W*")
+_LONGEST_INTRODUCTION: Final = 160
 _WORD = lazy_regex(r"\w")
 _LIST_MARKS: Final = lazy_regex(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)]|\[ \])\s+(?:\[[xX]\]\s+)?)+")
 _BOLD: Final = lazy_regex(r"(?<![A-Za-z0-9*])\*\*(?=[^\s*])((?:[^*\n]++|\*(?!\*))++)(?<=[^\s*])\*\*(?![A-Za-z0-9*])")
@@ -90,8 +93,14 @@ class Quotable:
         return not self.is_code and bool(HEADING.match(self.text))
 
     @property
-    def asks(self) -> bool:
-        return not self.is_code and bool(_QUESTION.search(self.text))
+    def introduces(self) -> bool:
+        """Whether the unit is an introduction without what it introduces."""
+        return not self.is_code and not self.is_attribute and bool(INTRODUCTION.search(self.text))
+
+    @property
+    def leads(self) -> bool:
+        """Whether the unit only leads to the next one, as a question of an FAQ or an introduction does."""
+        return self.introduces or (not self.is_code and bool(_QUESTION.search(self.text)))
 
 
 def quotables(text: str, header: str = "", section: str = "") -> list[Quotable]:
@@ -122,7 +131,7 @@ def _sentences(text: str, start: int, end: int, header: str, section: str) -> li
     their list, which may reverse their meaning.
     """
     units: list[Quotable] = []
-    spans = list(split_sentences(text, start, end))
+    spans = _join_short_answers(text, split_sentences(text, start, end))
     entries = deque(find_entries(text, start, end))
     for (begin, stop), lead in zip(spans, list_leads(text, spans), strict=True):
         if entries and entries[0].start < stop:
@@ -139,8 +148,19 @@ def _sentences(text: str, start: int, end: int, header: str, section: str) -> li
         elif units and not sentence.strip("|-: \t") and units[-1].text.startswith("|"):
             header, units[-1] = units[-1].text, replace(units[-1], is_table_header=True)
         line = as_row(valid, header) if header else as_prose(valid)
+        if not lead and units and units[-1].introduces and len(units[-1].text) <= _LONGEST_INTRODUCTION:
+            lead = units[-1].text
         units.append(Quotable(sentence, (_join_lead(as_prose(lead), line) if lead else line,)))
     return units
+
+
+def _join_short_answers(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join each sentence of one short word, such as "No.", with the sentence after it on the same line."""
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        is_short = joined and _SHORT_ANSWER.fullmatch(text, *joined[-1]) and "\n" not in text[joined[-1][1] : start]
+        joined.append((joined.pop()[0] if is_short else start, end))
+    return joined
 
 
 def _entry(text: str, entry: Entry, lead: str, section: str) -> Iterator[Quotable]:
@@ -149,7 +169,9 @@ def _entry(text: str, entry: Entry, lead: str, section: str) -> Iterator[Quotabl
     if lead and not entry.heading:
         name = _join_lead(as_prose(lead), as_prose(title))
     else:
-        heading = _HEADING_MARKS.sub("", text[slice(*entry.heading)]) if entry.heading else section
+        heading = _HEADING_MARKS.sub("", text[slice(*entry.heading)]) if entry.heading else ""
+        if not heading and may_be_label(title):
+            heading = section
         name = " · ".join(filter(None, (heading, as_prose(title))))
     label = ""
     for number, (a, b) in enumerate(entry.attributes, 1):
@@ -493,7 +515,7 @@ class ExtractiveReasoner:
         self, question: str, passages: Sequence[Passage], sentences: Sequence[Sentence], scores: NDArray[np.float64]
     ) -> NDArray[np.float32] | None:
         """Return the reader's logits (n,), NaN for sentences that it did not read; None if it reads none."""
-        order = [index for index in np.argsort(-scores, kind="stable").tolist() if not sentences[index].unit.asks]
+        order = [index for index in np.argsort(-scores, kind="stable").tolist() if not sentences[index].unit.leads]
         if self._reader is None or not order:
             return None
         return self._reader.read(question, [sentence.line(passages) for sentence in sentences], order)
@@ -507,7 +529,7 @@ class ExtractiveReasoner:
         for i, part in enumerate(parts, 1):
             if part.is_table_header:
                 page_terms |= terms[i]
-            elif (part.asks or not part.is_heading) and _WORD.search(part.text):
+            elif (part.leads or not part.is_heading) and _WORD.search(part.text):
                 sentence_terms = terms[i] | page_terms
                 neighbour_terms = (terms[i - 1] | terms[i + 1]) - sentence_terms
                 line = part.lines[0] if part.is_attribute or part.text.startswith("|") else part.text
@@ -603,14 +625,14 @@ def _score_by_features(sentences: Sequence[Sentence], columns: NDArray[np.float6
     """Return the weighted sum of the features, (n,). A question passes its score to the next sentence, as in an FAQ."""
     scores: NDArray[np.float64] = columns @ np.array(list(FEATURES.values()))
     for i in range(1, len(sentences)):
-        if sentences[i - 1].unit.asks and sentences[i - 1].passage == sentences[i].passage:
+        if sentences[i - 1].unit.leads and sentences[i - 1].passage == sentences[i].passage:
             scores[i] = max(scores[i - 1 : i + 1])
     return scores
 
 
 def _rank_by_likelihood(sentences: Sequence[Sentence], scores: NDArray[np.float64]) -> list[tuple[Sentence, float]]:
     """Return the sentences, without questions, and the likelihood that each one answers, most likely first."""
-    statements = [i for i, sentence in enumerate(sentences) if not sentence.unit.asks]
+    statements = [i for i, sentence in enumerate(sentences) if not sentence.unit.leads]
     odds = np.exp(scores[statements] - max(scores[statements], default=0.0))
     order = np.argsort(-odds, kind="stable")
     return [(sentences[statements[i]], float(odds[i] / odds.sum())) for i in order]

@@ -323,9 +323,9 @@ def test_other_code_is_quoted_by_lines() -> None:
 
 def test_headings_and_questions_are_told_apart_from_code() -> None:
     heading, question, code = quotables("# Usage\n\nIs it safe?\n\n```\n# Is it safe?\n```")
-    assert heading.is_heading and not heading.asks
-    assert question.asks and not question.is_heading
-    assert code.is_code and not code.asks and not code.is_heading
+    assert heading.is_heading and not heading.leads
+    assert question.leads and not question.is_heading
+    assert code.is_code and not code.leads and not code.is_heading
 
 
 def test_code_without_words_or_end_is_no_trouble() -> None:
@@ -415,6 +415,28 @@ def test_an_attribute_is_quoted_with_its_heading_even_after_a_sentence() -> None
     assert quotables(f"## Data Privacy\n\n{course}")[-1].lines == ("Data Privacy · Price · $950",)
     assert quotables(course, section="Data Privacy")[-1].lines == ("Data Privacy · Price · $950",)
     assert quotables("## Not sold\n\n- Oven\n  Price $6")[-1].lines == ("Not sold: Oven · Price $6",)
+
+
+def test_a_heading_is_not_added_to_the_name_of_a_product() -> None:
+    text = "## Why us\n\nWe know floors. Really.\n\nRoomba Plus 405 Combo\n\n$399.99"
+    assert quotables(text)[-1].lines == ("Roomba Plus 405 Combo · $399.99",)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("Can I heat milk? No. It burns. Tea is fine.", ["Can I heat milk?", "No. It burns.", "Tea is fine."]),
+        ("可以退吗？不能。它会坏的。", ["可以退吗？", "不能。它会坏的。"]),
+        ("Colours:\n\nRed and blue\n\nOak", ["Colours:", "Colours: Red and blue", "Oak"]),
+    ],
+)
+def test_a_short_answer_and_an_introduction_stay_with_what_follows(text: str, lines: list[str]) -> None:
+    assert [line for unit in quotables(text) for line in unit.lines] == lines
+
+
+def test_an_introduction_is_not_quoted_alone() -> None:
+    units = quotables("To remove a package with all that needs it:\n\nUse the remove command twice.")
+    assert [unit.leads for unit in units] == [True, False]
 
 
 def test_a_label_within_an_item_does_not_introduce_the_next() -> None:

@@ -117,6 +117,8 @@ def strip_tags(text: str) -> str:
     from bs4 import BeautifulSoup
 
     text = unescape(text[:_MAX_DESCRIPTION])
+    if "%20" in text and " " not in text:
+        text = unquote(text)
     if _TAG.search(text):
         soup = BeautifulSoup(_BREAKS.sub("\n", text), "lxml")
         for tag in soup(["script", "style"]):

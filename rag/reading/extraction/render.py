@@ -81,13 +81,18 @@ _NUMERALS: Final[dict[str, Callable[[int], str]]] = {
 
 _LISTS = frozenset(["ul", "ol", "menu"])
 _ENTRIES = frozenset(["dt", "dd", "li", "table", "blockquote"])
+_NOT_IN_CARDS = frozenset([*_LISTS, *_ENTRIES, "dl"])
+_MIN_CARDS, _MAX_CARD, _MAX_CARD_LINE = 3, 600, 160  # the latter in characters
 _MAX_INDENT = 6
 _MAX_TERM = 80
 _WIDE = lazy_regex("[\u3040-\u30ff\u3400-\u9fff）】」]")
 
 
 def markdown(blocks: Sequence[Block]) -> str:
-    """Return the blocks as Markdown; items of one list are adjacent, everything else is separated by a blank line."""
+    """Return the blocks as Markdown; items of one list are adjacent, everything else is separated by a blank line.
+
+    The cards of a grid, such as products with their prices, are the items of a list.
+    """
     output: list[str] = []
     previous: Any = None
     for group, lines in _iter_pieces(blocks):
@@ -101,6 +106,7 @@ def markdown(blocks: Sequence[Block]) -> str:
 class _Progress:
     """List items and definition entries that have begun, and the markers of list items."""
 
+    cards: Collection[Any]
     begun: set[Any] = field(default_factory=set)
     marks: dict[Any, str] = field(default_factory=dict)
 
@@ -116,7 +122,7 @@ class _Progress:
 
 def _iter_pieces(blocks: Sequence[Block]) -> Iterator[tuple[Any, str]]:
     """Yield pieces of Markdown as (outermost list or None, text); consecutive pieces of one list are adjacent."""
-    tables, progress = find_data_tables(blocks), _Progress()
+    tables, progress = find_data_tables(blocks), _Progress(find_cards(blocks))
     for table, group in groupby(blocks, key=lambda block: find_table(block, tables)):
         if table is None:
             yield from _iter_prose(list(group), progress)
@@ -176,6 +182,9 @@ def _format_block(block: Block, progress: _Progress) -> tuple[Any, str]:
     tag = place.node.tag
     if tag in HEADINGS:
         return None, "#" * HEADINGS[tag] + " " + collapse_spaces(text)
+    card = next((node for node in place.ancestors if node in progress.cards), None)
+    if card is not None:
+        return card.getparent(), progress.mark(card) + collapse_spaces(text)
     item, level = _item_of(block)
     if item is not None:
         outermost = next((node for node in place.ancestors if node.tag in _LISTS), None)
@@ -183,6 +192,36 @@ def _format_block(block: Block, progress: _Progress) -> tuple[Any, str]:
     if any(node.tag == "blockquote" for node in place.ancestors):
         return None, "> " + text.replace("\n", "\n> ")
     return None, text
+
+
+def find_cards(blocks: Iterable[Block]) -> set[Any]:
+    """Return the elements that are cards of a grid: three or more of one kind side by side, each with several short
+    lines and nothing else."""
+    own: dict[Any, list[Block]] = {}
+    for block in blocks:
+        for node in block.place.ancestors:
+            own.setdefault(node, []).append(block)
+    grids: dict[tuple[Any, str, str], list[Any]] = {}
+    for node in own:
+        kind = (node.getparent(), node.tag, (node.get("class") or "").partition(" ")[0])
+        grids.setdefault(kind, []).append(node)
+    cards: set[Any] = set()
+    for nodes in grids.values():
+        found = [node for node in nodes if _is_card(own[node])]
+        if len(found) >= max(_MIN_CARDS, len(nodes) / 2):
+            cards.update(found)
+    return {card for card in cards if not any(node in cards for node in card.iterdescendants())}
+
+
+def _is_card(blocks: Sequence[Block]) -> bool:
+    is_short = len(blocks) > 1 and sum(len(block.text) for block in blocks) <= _MAX_CARD
+    return is_short and not any(
+        block.place.is_code
+        or block.place.node.tag in HEADINGS
+        or len(block.text) > _MAX_CARD_LINE
+        or block.find_above(_NOT_IN_CARDS) is not None
+        for block in blocks
+    )
 
 
 def _item_of(block: Block) -> tuple[Any, int]:

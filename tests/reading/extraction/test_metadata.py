@@ -133,6 +133,8 @@ def test_values_as_text(value: object, text: str) -> None:
 def test_plain_text_has_no_markup() -> None:
     assert strip_tags("One<br>two &lt;b&gt;three&lt;/b&gt;") == "One\ntwo three"
     assert strip_tags("a<b") == "a<b"
+    assert strip_tags("An%20oak%20table") == "An oak table"
+    assert strip_tags("50%20 off") == "50%20 off"
 
 
 FAQ = {

@@ -1,0 +1,50 @@
+"""Cards of a grid, such as products with their prices, become the items of a list."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag.reading.extract import html_to_markdown
+from rag.text import find_entries
+
+
+def grid(*cards: str, kind: str = "tile") -> str:
+    return "<div>" + "".join(f"<div class={kind}>{card}</div>" for card in cards) + "</div>"
+
+
+POTS = [f"<a href=/{name}>{name} pot</a><div>${price}</div>" for name, price in (("Red", 4), ("Blue", 5), ("Tall", 6))]
+
+
+def test_each_card_is_an_item_with_its_lines() -> None:
+    assert html_to_markdown(f"<h2>Pots</h2>{grid(*POTS)}<p>Prices include tax.") == (
+        "## Pots\n\n- Red pot\n  $4\n- Blue pot\n  $5\n- Tall pot\n  $6\n\nPrices include tax."
+    )
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        grid(*POTS[:2]),
+        grid(*(f"<h3>Pot {number}</h3><p>${number}</p>" for number in range(4))),
+        grid(*(f"<p>By Ann</p><p>{'A long comment about pots. ' * 10}</p>" for _ in range(4))),
+        grid(*(f"<p>Pot {number}</p>" for number in range(4))),
+        grid(*(f"<p>Sizes</p><ul><li>{number}</ul>" for number in range(4))),
+    ],
+    ids=["two", "headings", "long text", "one line each", "lists"],
+)
+def test_other_repeated_elements_are_left_as_they_are(page: str) -> None:
+    assert not any(
+        line.startswith(("- Pot", "- By", "- Red", "- Sizes")) for line in html_to_markdown(page).split("\n")
+    )
+
+
+def test_the_innermost_cards_count() -> None:
+    shelves = [grid(*POTS, kind="pot") for _ in range(3)]
+    assert html_to_markdown(grid(*shelves, kind="shelf")).count("- Red pot\n  $4") == 3
+
+
+def test_the_price_of_a_card_belongs_to_its_product() -> None:
+    text = html_to_markdown(grid(*(f"<p>2 colours</p>{pot}" for pot in POTS)))
+    entry = find_entries(text)[1]
+    assert entry.title and text[slice(*entry.title)] == "- 2 colours\n  Blue pot"
+    assert [text[slice(*span)] for span in entry.attributes] == ["$5"]
