@@ -1,26 +1,41 @@
-"""Pages under Streamlit's test runner, over a fake app."""
+"""Pages under Streamlit's test runner, over an app with two pages that imports nothing until a test lets it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from rag.app import App
+from rag.app.chat_models import ChatModels
+from rag.conversations.conversations import TurnView
+from rag.reading.parser import Parser
 from rag.ui.kit import session
 from rag.ui.kit.markdown import JOINER
 from rag.ui.settings import sign_in
+from tests.support.apps import Snapshot, open_app
+from tests.support.chat_server import ChatServer, rules
 from tests.support.fake_app import FakeApp
+from tests.support.hashed_model import use_hashed_model
+from tests.support.lighthouse import CHINESE_QUOTES, ENGLISH_QUOTES, LIGHTHOUSE
+from tests.support.storing import store_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {"chat": "chat", "search": "search", "add": "add_pages", "library": "library", "settings": "settings"}
 # The test runner takes the folder pages/ next to main.py for Streamlit's older navigation and opens its pages
 # without the frame. So this script draws what main.py draws, from a folder without pages/.
 SCRIPT = "from rag.ui.shell import draw_shell\n\ndraw_shell()\n"
+
+ASKED = {"en": "How often was the lamp wound?", "zh": "灯多久上一次发条？"}
+QUOTES = {"en": ENGLISH_QUOTES, "zh": CHINESE_QUOTES}
 
 Open = Callable[..., AppTest]
 Admit = Callable[..., None]
@@ -29,19 +44,55 @@ ANN = SIGNED_IN | {"sub": "1", "email": "ann@example.com", "name": "Ann"}
 BOB = SIGNED_IN | {"sub": "2", "email": "bob@example.com", "name": "Bob"}
 
 
+@pytest.fixture(scope="session")
+def lighthouse(tmp_path_factory: pytest.TempPathFactory, shared_parser: Parser) -> Snapshot:
+    """Return the data folder of an app with a page in each language."""
+    folder = tmp_path_factory.mktemp("lighthouse")
+    with pytest.MonkeyPatch.context() as patch:
+        use_hashed_model(patch.setattr)
+        with closing(open_app(folder)) as app:
+            store_pages(app.imports.ingestor("main"), *LIGHTHOUSE.values())
+    return Snapshot(folder)
+
+
 @pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApp]:
-    """Yield the fake app that the pages use, with a page in each language."""
-    fake = FakeApp().add_sample_pages()
-    monkeypatch.setattr(session, "build_app", lambda: fake)
+def settings() -> dict[str, Any]:
+    """Return the settings of the app that differ from those of tests."""
+    return {}
+
+
+@pytest.fixture
+def app(
+    request: pytest.FixtureRequest,
+    lighthouse: Snapshot,
+    settings: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[App]:
+    """Yield the app that the pages use, with a page in each language. Its imports wait for `run_imports`."""
+    if "FakeApp" in vars(request.module):
+        opened: Any = FakeApp().add_sample_pages()
+    else:
+        opened = open_app(lighthouse.restore(tmp_path / "data"), **settings)
+        opened.imports.jobs._worker.wake = lambda: None
+    monkeypatch.setattr(session, "build_app", lambda: opened)
     monkeypatch.setattr(session, "browser_id", str)  # the test runner has no cookies
     session.get_app.clear()
-    yield fake
+    yield opened
     session.get_app.clear()
+    if isinstance(opened, App):
+        opened.close()
 
 
 @pytest.fixture
-def admit(app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> Admit:
+def service() -> Iterator[ChatServer]:
+    """Yield a chat server with two models, which needs the key `a-key`."""
+    with ChatServer(rules, key="a-key", listed_models=("qwen3:32b", "qwen3:8b")) as server:
+        yield server
+
+
+@pytest.fixture
+def admit(app: App, monkeypatch: pytest.MonkeyPatch) -> Admit:
     """Return a function that signs everyone in with `claims` from the identity provider, and sets who is allowed."""
 
     def admit_(claims: dict[str, object] | None, *allowed: str) -> None:
@@ -59,7 +110,7 @@ def language() -> str:
 
 
 @pytest.fixture
-def open_page(app: FakeApp, tmp_path: Path) -> Open:
+def open_page(app: App, tmp_path: Path) -> Open:
     """Return a function that opens a page in a language, with query parameters, and runs it once."""
     script = tmp_path / "main.py"
     script.write_text(SCRIPT)
@@ -77,6 +128,48 @@ def open_page(app: FakeApp, tmp_path: Path) -> Open:
     return open_
 
 
+def run_imports(app: App) -> None:
+    """Let the app import what is queued, and what will be."""
+    del app.imports.jobs._worker.wake
+    app.imports.start()
+
+
+def asked(page: AppTest, app: App, *questions: str) -> AppTest:
+    """Ask these questions one after the other, and draw the last answer."""
+    for question in questions or (ASKED["en"],):
+        page.chat_input[0].set_value(question).run()
+        state = page.session_state["pagelight"]
+        app.wait(app.conversations.turns(state.conversation, state.owner)[-1].run_id, 60)
+        page.run()
+    return page
+
+
+def newest(app: App, owner: str = "") -> TurnView:
+    """Return the latest turn of all conversations."""
+    latest = app.conversations.conversations("main", owner)[0]
+    return app.conversations.turns(latest.id, owner)[-1]
+
+
+def change_answer(app: App, **changes: Any) -> None:
+    """Change the latest answer to one that this app cannot give."""
+    run = app._runs._runs[newest(app).run_id]
+    assert run.answer
+    run.answer = replace(run.answer, **changes)
+
+
+def connect_model(app: App, base_url: str = "http://127.0.0.1:9/v1") -> None:
+    """Configure a chat model, by default one that never responds."""
+    app.settings = app.settings.model_copy(update={"llm_model": "made-up", "llm_base_url": base_url})
+    app.chats = ChatModels(app.settings)
+
+
+def record_calls(monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> Mock:
+    """Return a mock that records the calls of a method."""
+    mock = Mock(wraps=getattr(owner, name))
+    monkeypatch.setattr(owner, name, mock)
+    return mock
+
+
 def page_file(name: str) -> str:
     """Return the file of a page, for `AppTest.switch_page`."""
     return str(ROOT / "pages" / f"{FILES[name]}.py")
@@ -87,4 +180,4 @@ def words(test: AppTest) -> str:
     elements = [*test.markdown, *test.caption, *test.info, *test.error, *test.success, *test.warning]
     text = "\n".join(str(element.value) for element in elements)
     labels = [element.label for element in (*test.button, *test.expander, *test.tabs)]
-    return re.sub(r"\\([^\w\s])", r"\1", text + "\n" + "\n".join(labels)).replace(JOINER, "")
+    return re.sub(r"\\([^\w\s]|_)", r"\1", text + "\n" + "\n".join(labels)).replace(JOINER, "")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from rag.access import build_person
+from rag.app import App
 from rag.app.roles import EVERYONE, Roles
 from rag.locales import Language, label
 from tests.pages.conftest import ANN, BOB, Admit, Open, words
-from tests.support.fake_app import FakeApp
 
 
-def anns(app: FakeApp) -> Roles:
-    return Roles(app.database.grants, build_person(ANN))
+def anns(app: App) -> Roles:
+    return Roles(app._database.grants, build_person(ANN))
 
 
-def test_an_owner_grants_and_takes_back(open_page: Open, app: FakeApp, admit: Admit, language: Language) -> None:
+def test_an_owner_grants_and_takes_back(open_page: Open, app: App, admit: Admit, language: Language) -> None:
     anns(app).make_owner("main")
     admit(ANN, "@example.com")
     page = open_page("library", language)
@@ -35,7 +35,7 @@ def test_an_owner_grants_and_takes_back(open_page: Open, app: FakeApp, admit: Ad
     assert "bob@example.com" not in {one.subject for one in anns(app).grants("main")}
 
 
-def test_a_reader_is_offered_no_changes(open_page: Open, app: FakeApp, admit: Admit, language: Language) -> None:
+def test_a_reader_is_offered_no_changes(open_page: Open, app: App, admit: Admit, language: Language) -> None:
     anns(app).make_owner("main")
     anns(app).grant("main", EVERYONE, "reader")
     admit(BOB, "@example.com")

@@ -456,7 +456,7 @@ def test_options_go_along_with_the_question(open_page: Open, app: FakeApp) -> No
     assert (sent["compose"], sent["calls"], sent["top_p"], sent["seed"]) == ("refine", 5, 0.9, None)
     chosen = {"compose": "refine", "calls": 5, "fast_model": "small", "temperature": 0.7}
     assert sent["settings"] == {**chosen, "top_p": 0.9, "stop": ("END", "###")}
-    assert "temperature 0.7 · top\\_p 0.9" in words(opened(page, f"how-{app.newest}"))
+    assert "temperature 0.7 · top_p 0.9" in words(opened(page, f"how-{app.newest}"))
 
 
 def test_a_model_named_beside_the_question_is_tried_on_the_spot(open_page: Open, app: FakeApp, language: str) -> None:

@@ -1,18 +1,14 @@
-"""The chat page with the real app: added, removed and missing pages are shown by title."""
+"""Requests in the chat: added, removed and missing pages are shown by title."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rag.app import App, Question
-from rag.config import load_settings
 from rag.locales import label
-from rag.ui.kit import session
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, run_imports, words
 from tests.support.page_server import PageServer
 
 TEA = "<html><title>Tea of the Harbour</title><article><h1>Tea</h1><p>{}</p></article></html>".format(
@@ -21,21 +17,15 @@ TEA = "<html><title>Tea of the Harbour</title><article><h1>Tea</h1><p>{}</p></ar
 
 
 @pytest.fixture
-def library(tmp_path: Path, page_server: PageServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+def settings(page_server: PageServer) -> dict[str, Any]:
     page_server.add("/tea", TEA)
-    settings = load_settings(
-        None,
-        rag_data_dir=tmp_path / "data",
-        qdrant_url="",
-        llm_model="",
-        llm_base_url="",
-        fetch_allow_private_hosts=f"{page_server.host}:{page_server.port}",
-    )
-    with closing(App(settings)) as app:
-        app.imports.start()
-        monkeypatch.setattr(session, "build_app", lambda: app)
-        session.get_app.clear()
-        yield app
+    return {"fetch_allow_private_hosts": f"{page_server.host}:{page_server.port}"}
+
+
+@pytest.fixture(autouse=True)
+def empty_library(app: App) -> None:
+    app.clear_library("main")
+    run_imports(app)
 
 
 def conversation(app: App, text: str) -> tuple[str, str]:
@@ -44,11 +34,9 @@ def conversation(app: App, text: str) -> tuple[str, str]:
     return begun.conversation_id, begun.turn_id
 
 
-def test_added_pages_are_listed_by_title_and_a_failure_once(
-    open_page: Open, library: App, page_server: PageServer
-) -> None:
+def test_added_pages_are_listed_by_title_and_a_failure_once(open_page: Open, app: App, page_server: PageServer) -> None:
     missing = page_server.url("/missing")
-    talk, _ = conversation(library, f"{page_server.url('/tea')} {missing}")
+    talk, _ = conversation(app, f"{page_server.url('/tea')} {missing}")
     page = open_page("chat", conversation=talk)
     rows = [one.value for one in page.caption] + [one.label for one in page.button]
     assert "Tea of the Harbour" in "\n".join(rows)
@@ -58,25 +46,25 @@ def test_added_pages_are_listed_by_title_and_a_failure_once(
 
 
 def test_a_page_is_removed_after_a_confirmation(
-    open_page: Open, library: App, page_server: PageServer, language: str
+    open_page: Open, app: App, page_server: PageServer, language: str
 ) -> None:
-    conversation(library, page_server.url("/tea"))
-    talk, turn = conversation(library, "Delete the harbour tea page")
+    conversation(app, page_server.url("/tea"))
+    talk, turn = conversation(app, "Delete the harbour tea page")
     page = open_page("chat", language, conversation=talk)
     page.button(key=f"remove-0-{turn}").click().run()
-    assert len(library.library("main").pages()) == 1
+    assert len(app.library("main").pages()) == 1
     page.button(key=f"remove-0-{turn}").click()
     page.button(key=f"turn-{turn}-0-remove-go").click().run()
-    assert not library.library("main").pages()
+    assert not app.library("main").pages()
     assert label("way_removed", language, title="Tea of the Harbour") in words(page)
 
 
-def test_a_summary_of_a_missing_page_offers_the_nearest(open_page: Open, library: App, page_server: PageServer) -> None:
-    conversation(library, page_server.url("/tea"))
-    talk, turn = conversation(library, "Summarise the harbour dues page")
+def test_a_summary_of_a_missing_page_offers_the_nearest(open_page: Open, app: App, page_server: PageServer) -> None:
+    conversation(app, page_server.url("/tea"))
+    talk, turn = conversation(app, "Summarise the harbour dues page")
     page = open_page("chat", conversation=talk)
     assert "No page is called “harbour dues”. Closest titles: Tea of the Harbour" in words(page)
     assert page.button(key=f"near-0-{turn}").label == "Summarise “Tea of the Harbour”"
     page.button(key=f"near-0-{turn}").click().run()
-    (newest,) = library.conversations.turns(talk)[-1:]
+    (newest,) = app.conversations.turns(talk)[-1:]
     assert newest.question == "Summarise “Tea of the Harbour”"

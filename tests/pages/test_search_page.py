@@ -3,16 +3,17 @@ from datetime import date
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from rag.app import App
 from rag.locales import label
+from rag.ui.chat.search_explanation import likelihood
 from rag.ui.kit.parts import duration
-from tests.pages.conftest import Open, page_file, words
-from tests.pages.test_chat_page import ASKED
-from tests.support.fake_app import FakeApp
+from tests.pages.conftest import ASKED, Open, newest, page_file, record_calls, words
+from tests.support.lighthouse import LIGHTHOUSE
 
 
 def searched(open_page: Open, language: str) -> AppTest:
     page = open_page("search", language)
-    page.text_input(key="search-text").set_value(ASKED[language][0])
+    page.text_input(key="search-text").set_value(ASKED[language])
     page.button(key="search-go").click().run()
     return page
 
@@ -24,57 +25,61 @@ def choosing(page: AppTest) -> AppTest:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_search_shows_passages_and_why_and_asks_nothing(open_page: Open, app: FakeApp, language: str) -> None:
+def test_a_search_shows_passages_and_why_and_asks_nothing(open_page: Open, app: App, language: str) -> None:
     page = searched(open_page, language)
     assert not page.exception
-    shown = words(page)
-    assert label("search_count_one", language, time=duration(15, language)) in shown
+    shown, result = words(page), page.session_state["pagelight"].search.result
+    assert label("search_count_one", language, time=duration(sum(result.ms.values()), language)) in shown
     assert label("why_left_out", language) in shown
-    assert label("why_likely", language, percent=87) in shown
+    assert likelihood(result.answerable, language) in shown
     assert ":yellow-background[" in shown
-    assert app.asked == []
-    assert app.searched == [{"question": ASKED[language][0], "library": "main", "chat": None}]
-    assert page.query_params["find"] == ASKED[language][0]
+    assert not app.conversations.conversations("main")
+    assert page.query_params["find"] == ASKED[language]
 
 
-def test_a_search_is_made_once_and_its_question_can_be_asked(open_page: Open, app: FakeApp) -> None:
+def test_a_search_is_made_once_and_its_question_can_be_asked(
+    open_page: Open, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = record_calls(monkeypatch, app, "search")
     page = searched(open_page, "en")
     page.run()
     page.run()
-    assert len(app.searched) == 1
+    search.assert_called_once_with(ASKED["en"], library="main", chat=None)
     page.button(key="search-go").click().run()
-    assert len(app.searched) == 2
+    assert search.call_count == 2
     page.button(key="search-ask").click().run()
-    assert app.asked[0]["question"] == ASKED["en"][0]
+    assert newest(app).question == ASKED["en"]
 
 
-def test_a_search_in_the_address_is_made(open_page: Open, app: FakeApp) -> None:
+def test_a_search_in_the_address_is_made(open_page: Open) -> None:
     page = open_page("search")
     page.query_params["find"] = "lamp"
     page.run()
-    assert app.searched[0]["question"] == "lamp"
+    assert page.session_state["pagelight"].search.question == "lamp"
 
 
-def test_an_empty_library_says_so(open_page: Open, app: FakeApp, language: str) -> None:
-    app.library().clear()
+def test_an_empty_library_says_so(open_page: Open, app: App, language: str) -> None:
+    app.clear_library("main")
     page = open_page("search", language)
     assert not page.exception
     assert label("search_empty", language) in words(page)
 
 
-def test_nothing_found_is_said(open_page: Open, app: FakeApp, language: str) -> None:
-    stored = app.library("main").stored
-    stored[:] = [page for page in stored if page.language == language]
+def test_nothing_found_is_said(open_page: Open, app: App, language: str) -> None:
+    app.remove_pages("main", [LIGHTHOUSE["en"].url_hash])
     page = open_page("search", language)
     page.text_input(key="search-text").set_value("lamp")
     page.button(key="search-go").click().run()
     assert label("search_found_none", language) in words(page)
 
 
-def test_filters_reach_the_search_and_the_question(open_page: Open, app: FakeApp, language: str) -> None:
+def test_filters_reach_the_search_and_the_question(
+    open_page: Open, app: App, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    search = record_calls(monkeypatch, app, "search")
     page = choosing(open_page("search", language))
     assert not page.exception
-    page.multiselect(key="filter-pages").set_value([app.library("main").stored[0].url_hash])
+    page.multiselect(key="filter-pages").set_value([LIGHTHOUSE["en"].url_hash])
     page.multiselect(key="filter-languages").set_value(["en"])
     page.text_input(key="filter-section").set_value(" The lamp ")
     page.date_input(key="filter-since").set_value(date(2026, 3, 1))
@@ -82,17 +87,17 @@ def test_filters_reach_the_search_and_the_question(open_page: Open, app: FakeApp
     choosing(page)
     page.text_input(key="search-text").set_value("lamp")
     page.button(key="search-go").click().run()
-    made = app.searched[-1]
+    made = search.call_args.kwargs
     assert made["strategy"] == "keyword"
-    assert made["filters"].pages == (app.library("main").stored[0].url_hash,)
+    assert made["filters"].pages == (LIGHTHOUSE["en"].url_hash,)
     assert made["filters"].languages == ("en",)
     assert made["filters"].sections == ("The lamp",)
     assert made["filters"].since.startswith("2026-03-01T00:00:00")
     page.switch_page(page_file("chat")).run()
     assert "Keeping a lighthouse" in words(page)
-    page.chat_input[0].set_value(ASKED["en"][0]).run()
-    assert app.asked[0]["strategy"] == "keyword"
-    assert app.asked[0]["filters"] == made["filters"]
+    page.chat_input[0].set_value(ASKED["en"]).run()
+    question = app.conversations.question(newest(app).id)
+    assert (question.options.strategy, question.scope) == ("keyword", made["filters"])
 
 
 def test_a_chip_takes_its_filter_away(open_page: Open) -> None:
@@ -115,7 +120,7 @@ def test_the_standard_strategy_is_no_choice(open_page: Open) -> None:
     assert page.session_state["pagelight"].scope.strategy == ""
 
 
-def test_another_library_has_its_own_filters(open_page: Open, app: FakeApp) -> None:
+def test_another_library_has_its_own_filters(open_page: Open, app: App) -> None:
     app.libraries.create("second")
     page = choosing(open_page("search"))
     page.multiselect(key="filter-languages").set_value(["en"])

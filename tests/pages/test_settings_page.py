@@ -1,23 +1,21 @@
-from pathlib import Path
-
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rag.app.libraries import Reranking
-from rag.config import load_settings
+from rag.app import App
+from rag.app.chat_models import ChatModels
+from rag.app.libraries import Models
 from rag.errors import RagError
 from rag.evaluation.statistics import PAIRED_ROUNDS, bootstrap_weights, mean, paired_difference
 from rag.locales import label
 from rag.models.model_files import builtin_model
-from rag.prompts.texts import PromptTexts
 from rag.runs.run import Question
 from rag.ui.kit import session
-from tests.pages.conftest import ANN, BOB, Admit, Open, page_file, words
-from tests.support.fake_app import FakeApp, FakeChats
+from tests.pages.conftest import ANN, ASKED, BOB, Admit, Open, asked, newest, page_file, words
+from tests.support.chat_server import ChatServer, rules
 
 
-def test_what_is_in_use_is_said(open_page: Open, app: FakeApp, language: str) -> None:
+def test_what_is_in_use_is_said(open_page: Open, app: App, language: str) -> None:
     page = open_page("settings", language)
     assert not page.exception
     shown = words(page)
@@ -53,72 +51,75 @@ def fill(page: object, model: str, base_url: str, key: str) -> None:
         page.text_input(key=name).set_value(value)  # type: ignore[attr-defined]
 
 
-def test_a_chat_model_is_kept_for_this_session(open_page: Open, app: FakeApp) -> None:
+def test_a_chat_model_is_kept_for_this_session(open_page: Open, app: App, service: ChatServer) -> None:
     page = open_page("settings")
-    fill(page, "qwen3:8b", "http://127.0.0.1:11434/v1", "a key")
+    fill(page, "qwen3:8b", service.base_url, "a-key")
     page.text_input(key="chat-fast-model").set_value("small")
     page.number_input(key="chat-temperature").set_value(0.4)
     page.button(key="chat-use").click().run()
     assert not page.exception
     assert label("chat_in_use", "en", model="qwen3:8b") in words(page)
-    assert app.chats.tested[0].api_key == "a key"
-    assert "a key" not in words(page)
+    assert [request.body["model"] for request in service.requests] == ["qwen3:8b", "small"], "each was tested"
+    assert "a-key" not in words(page)
     assert page.text_input(key="chat-key-1").value == ""
     page.switch_page(page_file("chat")).run()
-    page.chat_input[0].set_value("How often?").run()
-    chat = app.asked[0]["chat"]
-    assert (chat.model, chat.api_key, chat.fast_model, chat.temperature) == ("qwen3:8b", "a key", "small", 0.4)
+    asked(page, app)
+    settings = newest(app).settings
+    assert [settings[name] for name in ("model", "fast_model", "temperature")] == ["qwen3:8b", "small", 0.4]
+    assert len(service.requests) > 2, "it was used, with its key"
 
 
-def test_a_key_goes_to_the_service_it_was_given_for(open_page: Open) -> None:
+def test_a_key_goes_to_the_service_it_was_given_for(open_page: Open, service: ChatServer) -> None:
     page = open_page("settings")
-    fill(page, "large", "http://127.0.0.1:11434/v1", "a key")
+    fill(page, "large", service.base_url, "a-key")
     page.button(key="chat-use").click().run()
-    for model, address, key in (("small", "http://127.0.0.1:11434/v1", "a key"), ("m", "http://127.0.0.1:8000/v1", "")):
-        page.text_input(key="chat-base-url").set_value(address)
-        page.text_input(key="chat-model").set_value(model)
-        page.button(key="chat-use").click().run()
-        assert page.session_state["pagelight"].chat.model == model
-        assert page.session_state["pagelight"].chat.api_key == key
+    with ChatServer(rules) as other:
+        for model, address, key in (("small", service.base_url, "a-key"), ("m", other.base_url, "")):
+            page.text_input(key="chat-base-url").set_value(address)
+            page.text_input(key="chat-model").set_value(model)
+            page.button(key="chat-use").click().run()
+            assert page.session_state["pagelight"].chat.model == model
+            assert page.session_state["pagelight"].chat.api_key == key
 
 
-def test_what_is_entered_is_tested_before_it_is_used(open_page: Open, language: str) -> None:
+def test_what_is_entered_is_tested_before_it_is_used(open_page: Open, service: ChatServer, language: str) -> None:
     page = open_page("settings", language)
-    fill(page, "qwen3:8b", "http://127.0.0.1:11434/v1", "wrong")
+    fill(page, "qwen3:8b", service.base_url, "wrong")
     page.button(key="chat-use").click().run()
     assert [str(error.value) for error in page.error] and page.session_state["pagelight"].chat is None
-    fill(page, "qwen3:8b", "http://127.0.0.1:11434/v1", "right")
+    fill(page, "qwen3:8b", service.base_url, "a-key")
     page.button(key="chat-use").click().run()
-    assert not page.error and page.session_state["pagelight"].chat.api_key == "right"
+    assert not page.error and page.session_state["pagelight"].chat.api_key == "a-key"
     page.button(key="chat-disconnect").click().run()
     assert page.session_state["pagelight"].chat is None
     assert label("use_chat_none", language) in words(page)
 
 
-def test_a_service_and_one_of_its_models_are_chosen(open_page: Open, language: str) -> None:
+def test_a_service_and_one_of_its_models_are_chosen(open_page: Open, service: ChatServer, language: str) -> None:
     page = open_page("settings", language)
     page.button_group(key="chat-service").set_value("Ollama").run()
     assert page.text_input(key="chat-base-url").value == "http://127.0.0.1:11434/v1"
     assert page.text_input(key="chat-model").value == "qwen3:8b"
+    fill(page, "qwen3:8b", service.base_url, "a-key")
     page.button(key="chat-list").click().run()
     page.selectbox(key="chat-served-model").set_value("qwen3:32b").run()
     assert page.text_input(key="chat-model").value == "qwen3:32b"
 
 
-def test_where_own_models_are_off_there_is_no_form(open_page: Open, app: FakeApp, language: str) -> None:
+def test_where_own_models_are_off_there_is_no_form(open_page: Open, app: App, language: str) -> None:
     app.settings = app.settings.model_copy(update={"own_models": False})
-    app.chats = FakeChats(app.settings)
+    app.chats = ChatModels(app.settings)
     page = open_page("settings", language)
     assert not page.exception
     assert label("settings_chat_off", language) in words(page)
     assert not [field for field in page.text_input if (field.key or "").startswith("chat-")]
 
 
-def test_feedback_is_counted_and_downloaded_as_test_cases(open_page: Open, app: FakeApp, language: str) -> None:
+def test_feedback_is_counted_and_downloaded_as_test_cases(open_page: Open, app: App, language: str) -> None:
     assert label("feedback_none", language) in words(open_page("settings", language))
-    asked = app.converse(Question("How often was the lamp wound?", ("main",)))
-    app.answer(asked.run_id)
-    app.feedback.rate(asked.turn_id, 1)
+    turn = app.converse(Question(ASKED["en"], ("main",)))
+    app.wait(turn.run_id, 60)
+    app.feedback.rate(turn.turn_id, 1)
     page = open_page("settings", language)
     assert label("feedback_count_one", language) in words(page)
     assert not page.get("download_button")
@@ -127,26 +128,30 @@ def test_feedback_is_counted_and_downloaded_as_test_cases(open_page: Open, app: 
     assert [one.proto.label for one in page.get("download_button")] == ["questions.jsonl", "pages.jsonl"]
 
 
-def connect(page: AppTest) -> None:
-    fill(page, "qwen3:8b", "http://127.0.0.1:11434/v1", "a key")
+def connect(page: AppTest, service: ChatServer) -> None:
+    fill(page, "qwen3:8b", service.base_url, "a-key")
     page.button(key="chat-use").click().run()
 
 
-def test_what_is_connected_is_the_browsers(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_connected_is_the_browsers(
+    open_page: Open, service: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(session, "browser_id", lambda: "one")
-    connect(open_page("settings"))
+    connect(open_page("settings"), service)
     for browser, model in (("one", "qwen3:8b"), ("two", None), ("", None)):
         monkeypatch.setattr(session, "browser_id", lambda browser=browser: browser)
         chat = open_page("chat").session_state["pagelight"].chat
         assert (chat.model if chat else None) == model
 
 
-def test_a_model_stays_with_its_person(open_page: Open, monkeypatch: pytest.MonkeyPatch, admit: Admit) -> None:
+def test_a_model_stays_with_its_person(
+    open_page: Open, service: ChatServer, monkeypatch: pytest.MonkeyPatch, admit: Admit
+) -> None:
     monkeypatch.setattr(session, "browser_id", lambda: "shared")
     monkeypatch.setattr(st, "logout", lambda: None)
     admit(ANN, "@example.com")
     page = open_page("settings")
-    connect(page)
+    connect(page, service)
     assert open_page("chat").session_state["pagelight"].chat
     admit(BOB, "@example.com")
     assert open_page("chat").session_state["pagelight"].chat is None, "another person in the same browser has none"
@@ -155,10 +160,7 @@ def test_a_model_stays_with_its_person(open_page: Open, monkeypatch: pytest.Monk
     assert open_page("chat").session_state["pagelight"].chat is None, "signing out disconnects it"
 
 
-def test_rules_for_models_are_replaced_and_taken_back(
-    open_page: Open, app: FakeApp, tmp_path: Path, language: str
-) -> None:
-    app.chats.prompts = PromptTexts(tmp_path)
+def test_rules_for_models_are_replaced_and_taken_back(open_page: Open, app: App, language: str) -> None:
     page = open_page("settings", language)
     page.selectbox(key="prompt-name").select("need.en").run()
     before = app.chats.prompts.text("need.en")
@@ -175,11 +177,8 @@ def test_rules_for_models_are_replaced_and_taken_back(
     assert page.text_area[0].value == before.text
 
 
-def test_only_administrators_see_the_rules_and_the_reranker(
-    open_page: Open, app: FakeApp, tmp_path: Path, admit: Admit
-) -> None:
-    served = {"reranker_base_url": "http://127.0.0.1:9", "rag_data_dir": tmp_path}
-    app.models.reranking = Reranking(load_settings(None, **served))
+def test_only_administrators_see_the_rules_and_the_reranker(open_page: Open, app: App, admit: Admit) -> None:
+    app.models = Models(app.settings.model_copy(update={"reranker_base_url": "http://127.0.0.1:9"}))
     admit(ANN, "@example.com")
     for admins, sees in ((), False), ((BOB["email"],), False), ((ANN["email"],), True):
         app.settings = app.settings.model_copy(update={"auth_admins": admins})
@@ -189,7 +188,7 @@ def test_only_administrators_see_the_rules_and_the_reranker(
 
 
 def test_notes_are_listed_edited_and_deleted(
-    open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
+    open_page: Open, app: App, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rag.ui.settings.tabs.person_id", lambda: "ann")
     page = open_page("settings", language)
@@ -206,11 +205,12 @@ def test_notes_are_listed_edited_and_deleted(
 
 
 def test_a_reranker_is_turned_on_after_it_was_compared(
-    open_page: Open, app: FakeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
+    open_page: Open, app: App, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
     assert label("settings_reranker", language) not in words(open_page("settings", language))  # none is configured
     served = {"reranker_base_url": "http://127.0.0.1:9", "reranker_model": "judge"}
-    reranking = app.models.reranking = Reranking(load_settings(None, rag_data_dir=tmp_path, **served))
+    app.models = Models(app.settings.model_copy(update=served))
+    reranking = app.models.reranking
 
     def compare(library: str) -> None:
         if library != "main":
@@ -218,7 +218,7 @@ def test_a_reranker_is_turned_on_after_it_was_compared(
         weights = bootstrap_weights(range(8), PAIRED_ROUNDS)
         reranking.save_comparison(paired_difference(8, mean(weights, [0.5] * 8), mean(weights, [1.0] * 8)))
 
-    monkeypatch.setattr(app, "compare_reranker", compare, raising=False)
+    monkeypatch.setattr(app, "compare_reranker", compare)
     page = open_page("settings", language)
     assert page.button(key="rerank-switch").disabled
     assert label("reranker_off", language, model="judge") in words(page)

@@ -1,15 +1,19 @@
+from contextlib import suppress
+
 import pytest
 import streamlit as st
 
-from rag.errors import ConfigError, StoreError, StoreUnavailableError
+from rag.app import App
+from rag.app.libraries import Models
+from rag.errors import ConfigError, ModelError, StoreError, StoreUnavailableError
 from rag.locales import label, say
+from rag.store.qdrant.library import Library
 from rag.types import Notice
 from rag.ui import shell
 from rag.ui.kit import session
-from tests.pages.conftest import ANN, BOB, Admit, Open, page_file, words
-from tests.pages.test_chat_page import ASKED
-from tests.support.fake_app import FakeApp
-from tests.support.lighthouse import ENGLISH_QUOTES
+from tests.pages.conftest import ANN, ASKED, BOB, QUOTES, Admit, Open, asked, page_file, record_calls, words
+from tests.support.lighthouse import LIGHTHOUSE
+from tests.support.storing import store_pages
 
 
 def test_the_switch_changes_every_word(open_page: Open) -> None:
@@ -19,7 +23,7 @@ def test_the_switch_changes_every_word(open_page: Open) -> None:
     assert page.query_params["lang"] == "zh"
 
 
-def test_a_library_is_made_and_chosen(open_page: Open, app: FakeApp) -> None:
+def test_a_library_is_made_and_chosen(open_page: Open, app: App) -> None:
     page = open_page("chat")
     page.text_input(key="library-name-main").set_value(" My  Second Library ")
     page.button(key="library-create").click().run()
@@ -29,7 +33,7 @@ def test_a_library_is_made_and_chosen(open_page: Open, app: FakeApp) -> None:
     assert label("empty_lead", "en") in words(page)
 
 
-def test_a_wrong_name_makes_no_library(open_page: Open, app: FakeApp, language: str) -> None:
+def test_a_wrong_name_makes_no_library(open_page: Open, app: App, language: str) -> None:
     page = open_page("chat", language)
     for name in ("", " ", "a\u202eb", "main\x00"):
         page.text_input(key="library-name-main").set_value(name)
@@ -38,13 +42,13 @@ def test_a_wrong_name_makes_no_library(open_page: Open, app: FakeApp, language: 
     assert [info.name for info in app.libraries.infos()] == ["main"]
 
 
-def test_an_unknown_library_in_the_address_is_said_and_makes_none(open_page: Open, app: FakeApp, language: str) -> None:
+def test_an_unknown_library_in_the_address_is_said_and_makes_none(open_page: Open, app: App, language: str) -> None:
     page = open_page("chat", language, library="nowhere")
     said = say(Notice("library_unknown", {"library": "nowhere"}), language)
     assert said in words(page)
     assert page.selectbox[0].value == "main"
     assert "library" not in page.query_params
-    assert [info.name for info in app.libraries.infos()] == list(app.stored) == ["main"]
+    assert [info.name for info in app.libraries.infos()] == ["main"]
     assert said in words(page.run())
     page.switch_page(page_file("library"))
     assert said not in words(page.run())
@@ -61,53 +65,50 @@ def test_an_app_that_cannot_start_says_why(open_page: Open, monkeypatch: pytest.
     assert label("start_failed", language) in words(page)
 
 
-def test_an_expected_failure_on_a_page_is_one_sentence(
-    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail() -> None:
+def test_an_expected_failure_on_a_page_is_one_sentence(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
         raise StoreError("data_dir_unwritable", path="/nowhere")
 
-    monkeypatch.setattr(app.library(), "pages", fail)
+    monkeypatch.setattr(Library, "pages", fail)
     page = open_page("library")
     assert not page.exception
     assert "/nowhere" in words(page)
 
 
 def test_page_recovers_after_a_database_outage(
-    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: str
+    open_page: Open, app: App, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
-    page = open_page("chat", language)
-    question, quotes = ASKED[language]
-    page.chat_input[0].set_value(question).run()
-    page.run()
-    app.outage_notice = Notice("store_away", {"since": "12:03", "url": "http://db"})
+    page = asked(open_page("chat", language), app, ASKED[language])
+    notice = Notice("store_away", {"since": "12:03", "url": "http://db"})
 
     def fail(*_: object, **__: object) -> None:
         raise StoreUnavailableError("store_away", since="12:03", url="http://db")
 
     with monkeypatch.context() as away:
         for call in ("page", "pages", "page_count", "stored_pages", "passages", "texts"):
-            away.setattr(app.library(), call, fail)
+            away.setattr(Library, call, fail)
+        away.setattr(app, "outage", lambda: notice)
         away.setattr(app, "converse", fail)
         page.run()
         assert not page.exception
         shown = words(page)
-        assert say(app.outage_notice, language) in shown
+        assert say(notice, language) in shown
         assert label("in_use_away", language) in shown
-        assert question in shown
-        assert quotes[0] in shown
+        assert ASKED[language] in shown
+        assert QUOTES[language][0] in shown
         page.chat_input[0].set_value("And then?").run()
         assert page.chat_input[0].value == "And then?"
-    app.outage_notice = None
     shown = words(page.run())
     assert "12:03" not in shown
     assert label("in_use_away", language) not in shown
 
 
-def test_models_that_are_loading_or_could_not_be_loaded_are_noted(open_page: Open, app: FakeApp, language: str) -> None:
-    app.models.is_ready = False
+def test_models_that_are_loading_or_could_not_be_loaded_are_noted(open_page: Open, app: App, language: str) -> None:
     assert label("in_use_loading", language) in words(open_page("chat", language))
-    app.models.load_error = Notice("embedding_no_folder", {"name": "/nowhere"})
+    failing = Models(app.settings.model_copy(update={"embedding_model": "/nowhere"}))
+    with suppress(ModelError):
+        assert failing.embedding
+    app.models = failing
     page = open_page("chat", language)
     assert not page.exception
     assert "/nowhere" in words(page)
@@ -151,7 +152,7 @@ def test_whoever_may_not_enter_is_told_why(
     assert not page.chat_input
 
 
-def test_a_refusal_names_the_provider_that_gives_no_email_address(open_page: Open, app: FakeApp, admit: Admit) -> None:
+def test_a_refusal_names_the_provider_that_gives_no_email_address(open_page: Open, app: App, admit: Admit) -> None:
     claims = {name: value for name, value in ANN.items() if name != "email_verified"}
     admit(claims, "@example.com")
     assert "AUTH_VERIFIED_ISSUERS: https://id.example" in words(open_page("chat"))
@@ -183,33 +184,31 @@ def test_a_list_without_sign_in_closes_the_app(open_page: Open, admit: Admit) ->
     assert not page.chat_input
 
 
-def test_conversations_belong_to_the_person_signed_in(open_page: Open, app: FakeApp, admit: Admit) -> None:
+def test_conversations_belong_to_the_person_signed_in(open_page: Open, app: App, admit: Admit) -> None:
     admit(ANN, "@example.com")
-    page = open_page("chat")
-    page.chat_input[0].set_value("How often was the lamp wound?").run()
-    page.run()
+    page = asked(open_page("chat"), app)
     address = page.query_params["conversation"]
     assert "Ann" in words(page)
-    assert ENGLISH_QUOTES[0] in words(page)
+    assert QUOTES["en"][0] in words(page)
     admit(BOB, "@example.com")
     other = open_page("chat", conversation=address)
     assert len(other.toast) == 1
-    assert ENGLISH_QUOTES[0] not in words(other)
+    assert QUOTES["en"][0] not in words(other)
     assert not [one for one in other.button if (one.key or "").startswith("talk-other")]
     assert app.conversations.conversations("main") == []
 
 
-def test_the_address_of_a_conversation_brings_its_library(open_page: Open, app: FakeApp) -> None:
+def test_the_address_of_a_conversation_brings_its_library(open_page: Open, app: App) -> None:
     app.libraries.create("second")
-    app.library("second").stored[:] = app.library("main").stored
+    store_pages(app.imports.ingestor("second"), LIGHTHOUSE["en"])
     page = open_page("chat", library="second")
     assert page.selectbox[0].value == "second"
-    page.chat_input[0].set_value("How often was the lamp wound?").run()
+    page.chat_input[0].set_value(ASKED["en"]).run()
     other = open_page("chat", conversation=page.query_params["conversation"])
     assert other.selectbox[0].value == "second"
     other.selectbox[0].set_value("main").run()
     assert "conversation" not in other.query_params
-    assert ENGLISH_QUOTES[0] not in words(other)
+    assert QUOTES["en"][0] not in words(other)
 
 
 def test_of_several_providers_each_has_its_button(
@@ -224,7 +223,7 @@ def test_of_several_providers_each_has_its_button(
 def test_a_navigation_link_keeps_the_conversation_and_back_leaves_it(open_page: Open) -> None:
     """Back leads to the page without the conversation; a navigation link, which names none, keeps it."""
     page = open_page("chat", "en")
-    page.chat_input[0].set_value(ASKED["en"][0]).run()
+    page.chat_input[0].set_value(ASKED["en"]).run()
     asked = page.query_params["conversation"]
     page.switch_page(page_file("search")).run()
     del page.query_params["conversation"]
@@ -236,16 +235,18 @@ def test_a_navigation_link_keeps_the_conversation_and_back_leaves_it(open_page: 
     assert "conversation" not in page.query_params
     page.query_params["conversation"] = asked
     page.run()
-    assert ASKED["en"][0] in words(page)
+    assert ASKED["en"] in words(page)
 
 
 def test_answers_are_counted_by_browser_or_by_who_is_signed_in(
-    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, admit: Admit
+    open_page: Open, app: App, monkeypatch: pytest.MonkeyPatch, admit: Admit
 ) -> None:
+    converse = record_calls(monkeypatch, app, "converse")
+
     def asker(browser: str) -> str:
         monkeypatch.setattr(session, "browser_id", lambda: browser)
-        open_page("chat").chat_input[0].set_value("How often was the lamp wound?").run()
-        return str(app.asked[-1]["person"])
+        open_page("chat").chat_input[0].set_value(ASKED["en"]).run()
+        return str(converse.call_args.kwargs["person"])
 
     first, again, other = asker("a" * 43), asker("a" * 43), asker("b" * 43)
     assert first == again != other

@@ -12,6 +12,7 @@ from rag.app import App
 from rag.config import Settings, load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
+from rag.store.qdrant.edge.shard import _data_spans
 from rag.types import IngestResult
 
 
@@ -22,6 +23,34 @@ def app_settings(folder: Path, **changes: Any) -> Settings:
 
 def open_app(folder: Path, **changes: Any) -> App:
     return App(app_settings(folder, **changes))
+
+
+class Snapshot:
+    """A data folder in memory. `restore` takes 6 ms, since it writes no zeros; `copytree` takes 250 ms."""
+
+    def __init__(self, folder: Path) -> None:
+        paths = {path.relative_to(folder): path for path in folder.rglob("*")}
+        self._folders = [name for name, path in paths.items() if path.is_dir()]
+        self._files = {name: _read_sparse(path) for name, path in paths.items() if path.is_file()}
+
+    def restore(self, folder: Path) -> Path:
+        """Write the files to this new folder, and return it."""
+        for name in (Path(), *self._folders):
+            (folder / name).mkdir()
+        for name, (data, size) in self._files.items():
+            with (folder / name).open("wb") as file:
+                file.write(data)
+                file.truncate(size)
+        return folder
+
+
+def _read_sparse(path: Path) -> tuple[bytes, int]:
+    """Return the file's bytes without the zeros at its end, and its size."""
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        end = max((end for _, end in _data_spans(file.fileno(), size)), default=0)
+        file.seek(0)
+        return file.read(end).rstrip(b"\0"), size
 
 
 def until(happens: Callable[[], Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rag.types import Candidate, Citation, Page, Passage, Retrieval, Step
+from rag.web.urls import url_hash
 
 ENGLISH = """# Keeping a lighthouse
 
@@ -39,7 +40,7 @@ CHINESE_QUOTES = ("灯每四个小时上一次发条，昼夜不停。", "大雾
 
 
 def make_page(number: int, title: str, text: str, language: str, site: str = "lighthouse.example") -> Page:
-    """Return a page of the fake app's library."""
+    """Return a page that was added on 5 March 2026."""
     return Page(
         url=f"https://{site}/{number}",
         url_hash=f"{number:032x}",
@@ -54,6 +55,17 @@ def make_page(number: int, title: str, text: str, language: str, site: str = "li
         added_at="2026-03-05T09:30:00+00:00",
         updated_at="2026-03-05T09:30:00+00:00",
     )
+
+
+def address(page: Page) -> Page:
+    """Return the page under the hash of its address, as a library stores it."""
+    return replace(page, url_hash=url_hash(page.url))
+
+
+LIGHTHOUSE = {
+    "en": address(make_page(1, "Keeping a lighthouse", ENGLISH, "en")),
+    "zh": address(make_page(2, "灯塔的看守", CHINESE, "zh", "灯塔.example")),
+}
 
 
 def make_passage(page: Page, quote: str) -> Passage:

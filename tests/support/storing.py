@@ -8,7 +8,7 @@ from rag.errors import RagError
 from rag.ingest.duplicates import StoreRequest
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import LoadedPage, OnStage, Source, ignore_stage
-from rag.types import Decision, IngestResult
+from rag.types import Decision, IngestResult, Page
 
 
 def store_page(
@@ -19,6 +19,12 @@ def store_page(
     if isinstance(outcome, RagError):
         raise outcome
     return outcome
+
+
+def store_pages(ingestor: Ingestor, *pages: Page) -> None:
+    """Store these pages, with the given addresses and dates, even if they repeat each other."""
+    for page in pages:
+        store_page(ingestor, LoadedPage(Source(page.title, page.url, page.source), page), decision="keep_both")
 
 
 def store_texts(ingestor: Ingestor, texts: Mapping[str, str]) -> None:
