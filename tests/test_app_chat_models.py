@@ -14,6 +14,7 @@ from rag.app.chat_models import (
     ChatModels,
     ChatOptions,
     ConnectionStore,
+    Holder,
     from_form,
 )
 from rag.config import load_settings
@@ -40,6 +41,7 @@ def test_the_key_of_the_settings_goes_to_no_other_service() -> None:
     models = chats(**OURS)
     for chat, key in (
         (ChatOptions("b", "http://127.0.0.1:9/v1"), "operators"),
+        (ChatOptions("b", "http://127.0.0.1:9/v1", holder=Holder("chosen in the app", "")), "operators"),
         (ChatOptions("b", "http://127.0.0.1:8/v1"), "not-needed"),
         (ChatOptions("b", "http://127.0.0.1:8/v1", "own", fast_model="c"), "own"),
     ):

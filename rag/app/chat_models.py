@@ -167,8 +167,7 @@ class ChatModels:
         if options is None:
             return False
         config = self._settings
-        own = options.holder is not None or bool(options.api_key)
-        return own or options.service != service_of(config.llm_model, config.llm_base_url)
+        return bool(options.api_key) or options.service != service_of(config.llm_model, config.llm_base_url)
 
     def _settings_for(self, options: ChatOptions) -> Settings:
         choices = {"llm_model": options.model, "fast_llm_model": options.fast_model}
