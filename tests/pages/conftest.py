@@ -12,12 +12,14 @@ from unittest.mock import Mock
 
 import pytest
 import streamlit as st
+from pydantic import SecretStr
 from streamlit.testing.v1 import AppTest
 
 from rag.app import App
 from rag.app.chat_models import ChatModels
 from rag.conversations.conversations import TurnView
 from rag.reading.parser import Parser
+from rag.runs.run import to_json
 from rag.ui.kit import session
 from rag.ui.kit.markdown import JOINER
 from rag.ui.settings import sign_in
@@ -155,11 +157,13 @@ def change_answer(app: App, **changes: Any) -> None:
     run = app._runs._runs[newest(app).run_id]
     assert run.answer
     run.answer = replace(run.answer, **changes)
+    app._database.conversations.finish_turn(newest(app).id, to_json(run.answer))
 
 
 def connect_model(app: App, base_url: str = "http://127.0.0.1:9/v1") -> None:
     """Configure a chat model, by default one that never responds."""
-    app.settings = app.settings.model_copy(update={"llm_model": "made-up", "llm_base_url": base_url})
+    chosen = {"llm_model": "made-up", "llm_base_url": base_url, "llm_api_key": SecretStr("a-key")}
+    app.settings = app.settings.model_copy(update=chosen)
     app.chats = ChatModels(app.settings)
 
 

@@ -1,32 +1,77 @@
+import asyncio
 import json
+import threading
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from rag.app import App, Question
 from rag.app.chat_models import ChatOptions
 from rag.locales import label, label_count, say
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.run import RunOptions
+from rag.store.qdrant.library import Library
 from rag.text import question_language
 from rag.types import Notice, ToolUse, Usage
 from rag.ui.kit.parts import duration
 from rag.ui.kit.session import Scope
 from rag.ui.kit.sources import anchor_of
 from rag.web.urls import url_hash
-from tests.pages.conftest import ROOT, Open, words
-from tests.support.fake_app import FakeApp, FakeChats
-from tests.support.lighthouse import CHINESE_QUOTES, ENGLISH_QUOTES, make_citation
+from tests.pages.conftest import (
+    ASKED,
+    QUOTES,
+    ROOT,
+    Open,
+    asked,
+    change_answer,
+    connect_model,
+    newest,
+    words,
+)
+from tests.support.apps import until
+from tests.support.chat_server import ChatServer, rules
+from tests.support.lighthouse import LIGHTHOUSE, make_citation
 from tests.support.odd_addresses import ODD_ADDRESSES
+from tests.support.storing import store_pages
 
-ASKED = {
-    "en": ("How often was the lamp wound?", ENGLISH_QUOTES),
-    "zh": ("灯多久上一次发条？", CHINESE_QUOTES),
-}
 BOTH = pytest.mark.parametrize("language", ["en", "zh"])
+TWICE = "How often was the lamp wound, and the bell rung in fog?"
+"""A question whose answer quotes two sentences."""
+QUOTE = QUOTES["en"][0]
 
 
-def test_an_empty_library_says_what_to_do_next(open_page: Open, app: FakeApp, language: str) -> None:
-    app.library().clear()
+class Hold:
+    """Quoted answers that wait for `release`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._released = threading.Event()
+        answer = ExtractiveReasoner.answer
+
+        async def hold(reasoner: ExtractiveReasoner, *question: Any) -> AsyncIterator[str]:
+            await asyncio.to_thread(self._released.wait)
+            async for piece in answer(reasoner, *question):
+                yield piece
+
+        monkeypatch.setattr(ExtractiveReasoner, "answer", hold)
+        monkeypatch.setattr("rag.ui.chat.conversation._QUICK_SECONDS", 0.1)
+
+    def release(self) -> None:
+        self._released.set()
+
+
+@pytest.fixture
+def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hold]:
+    made = Hold(monkeypatch)
+    yield made
+    made.release()
+
+
+def test_an_empty_library_says_what_to_do_next(open_page: Open, app: App, language: str) -> None:
+    app.clear_library("main")
     page = open_page("chat", language)
     assert not page.exception
     assert label("empty_lead", language) in words(page)
@@ -35,88 +80,98 @@ def test_an_empty_library_says_what_to_do_next(open_page: Open, app: FakeApp, la
     assert not {label("filters", language), label("options", language)} & popovers
     page.button(key="empty-samples").click().run()
     assert not page.exception
-    assert [job.library for job in app.imports.jobs_by_id.values()] == ["main"]
+    assert len(app.imports.jobs.jobs("main")) == 1
 
 
 @BOTH
-def test_a_sample_question_loads_the_sample_pages_and_is_asked(open_page: Open, app: FakeApp, language: str) -> None:
-    app.library().clear()
+def test_a_sample_question_loads_the_sample_pages_and_is_asked(open_page: Open, app: App, language: str) -> None:
+    app.clear_library("main")
     page = open_page("chat", language)
     question = page.button(key="example-0").label
     assert question_language(question) == language
     page.button(key="example-0").click().run()
-    (job,) = app.imports.jobs_by_id
-    assert (app.asked[0]["question"], app.asked[0]["saving"]) == (question, job)
+    (job,), turn = app.imports.jobs.jobs("main"), newest(app)
+    assert (turn.question, app.conversations.question(turn.id).options.saving) == (question, job.id)
 
 
 @BOTH
-def test_a_question_gets_a_cited_answer(open_page: Open, app: FakeApp, language: str) -> None:
-    question, quotes = ASKED[language]
-    page = asked(open_page("chat", language), question)
+def test_a_question_gets_a_cited_answer(open_page: Open, app: App, language: str) -> None:
+    page = asked(open_page("chat", language), app, ASKED[language])
     assert not page.exception
-    shown = words(page)
-    assert question in shown
+    shown, source, quote = words(page), f"{anchor_of(newest(app).id)}-1", QUOTES[language][0]
+    assert ASKED[language] in shown
     assert label("outcome_quoted", language) in shown
-    for number, quote in enumerate(quotes, 1):
-        assert f'{quote}[{number}](#{anchor_of(app.newest)}-{number} "{quote}")' in shown
-        page.text_input(key="requested-source").set_value(f"{anchor_of(app.newest)}-{number}").run()
-        assert f":yellow-background[{quote}]" in words(page)
-    assert app.asked[0]["mode"] == "fast"
-    assert app.asked[0]["library"] == "main"
+    assert f'{quote}[1](#{source} "{quote}")' in shown
+    page.text_input(key="requested-source").set_value(source).run()
+    assert f":yellow-background[{quote}]" in words(page)
+    assert newest(app).settings["mode"] == "fast"
 
 
-def test_no_stored_address_keeps_an_answer_from_being_drawn(open_page: Open, app: FakeApp) -> None:
-    stored, urls = app.library("main").stored, [url for url in ODD_ADDRESSES if "\ud800" not in url]  # never stored
-    stored[:] = [replace(stored[0], url=url, site=url, url_hash=f"{n:032x}") for n, url in enumerate(urls, 1)]
-    app.cited = tuple(make_citation(page, ENGLISH_QUOTES[0], n) for n, page in enumerate(stored, 1))
-    page = asked(open_page("chat"), ASKED["en"][0])
+def test_no_stored_address_keeps_an_answer_from_being_drawn(open_page: Open, app: App) -> None:
+    urls = [url for url in ODD_ADDRESSES if "\ud800" not in url]  # never stored
+    pages = [replace(LIGHTHOUSE["en"], url=url, site=url, url_hash=f"{n:032x}") for n, url in enumerate(urls, 1)]
+    store_pages(app.imports.ingestor("main"), *pages)
+    page = asked(open_page("chat"), app)
+    change_answer(app, citations=tuple(make_citation(page, QUOTE, n) for n, page in enumerate(pages, 1)))
+    page.run()
     for n, url in enumerate(urls, 1):
-        page.text_input(key="requested-source").set_value(f"{anchor_of(app.newest)}-{n}").run()
+        page.text_input(key="requested-source").set_value(f"{anchor_of(newest(app).id)}-{n}").run()
         assert not page.exception and not page.error, url
-        assert f":yellow-background[{ENGLISH_QUOTES[0]}]" in words(page), url
+        assert f":yellow-background[{QUOTE}]" in words(page), url
 
 
-def test_examples_are_offered_where_their_pages_are(open_page: Open, app: FakeApp, language: str) -> None:
+def test_examples_are_offered_where_their_pages_are(open_page: Open, app: App, language: str) -> None:
     sample = json.loads((ROOT / "examples" / "questions.json").read_text(encoding="utf-8"))
     row = next(row for row in sample if row["lang"] == language)
     before = open_page("chat", language)
     assert row["question"] not in {button.label for button in before.button}
-    assert f"start-newest-{app.library('main').stored[0].url_hash}" in {button.key for button in before.button}
-    page = replace(app.library("main").stored[0], url_hash=url_hash(row["pages"][0]))
-    app.library("main").stored.append(page)
+    assert f"start-newest-{LIGHTHOUSE['en'].url_hash}" in {button.key for button in before.button}
+    sample_page = replace(LIGHTHOUSE["en"], url=row["pages"][0], url_hash=url_hash(row["pages"][0]))
+    store_pages(app.imports.ingestor("main"), sample_page)
     open_page("chat", language).button(key="example-0").click().run()
-    assert app.asked[0]["question"] == row["question"]
+    assert newest(app).question == row["question"]
 
 
-def test_a_running_answer_shows_its_steps_and_can_be_stopped(open_page: Open, app: FakeApp, language: str) -> None:
-    app.visible_events = 7
+def test_a_running_answer_shows_its_steps_and_can_be_stopped(
+    open_page: Open, app: App, hold: Hold, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
     page = open_page("chat", language)
-    page.chat_input[0].set_value(ASKED[language][0]).run()
-    shown = words(page)
+    page.chat_input[0].set_value(ASKED[language]).run()
+    turn = newest(app)
+    until(lambda: any(step["node"] == "generate" for step in steps_of(app, turn.run_id)))
+    shown = words(page.run())
     assert label("node_retrieve", language) in shown
-    assert duration(14, language) in shown
+    (ms,) = [step["ms"] for step in steps_of(app, turn.run_id) if step["node"] == "retrieve" and "ms" in step]
+    assert duration(ms, language) in shown
     assert not page.chat_input[0].disabled
     page.chat_input[0].set_value("And in fog?").run()
     assert [one.value for one in page.toast] == [say(Notice("turn_running"), language)]
     box = page.chat_input[0].proto
-    assert len(app.asked) == 1 and (box.value, box.set_value) == ("And in fog?", True)
-    page.button(key=f"stop-{app.newest}").click().run()
-    stop = page.button(key=f"stop-{app.newest}")
+    assert newest(app).id == turn.id and (box.value, box.set_value) == ("And in fog?", True)
+    with monkeypatch.context() as patch:
+        patch.setattr(app, "cancel", cancel := Mock())  # the run would end before the page is drawn
+        page.button(key=f"stop-{turn.id}").click().run()
+    stop = page.button(key=f"stop-{turn.id}")
     assert (stop.label, stop.disabled) == (label("chat_stopping", language), True)
-    assert app.cancelled == ["run1"]
+    app.cancel(*cancel.call_args.args)
+    assert app.wait(turn.run_id, 60).notice
+    assert label("outcome_unfinished", language) in words(page.run())
 
 
-def test_a_reload_finds_a_running_answer_again(open_page: Open, app: FakeApp) -> None:
-    app.visible_events = 4
+def steps_of(app: App, run_id: str) -> list[dict[str, Any]]:
+    return [event.data for event in app.events(run_id) if event.kind == "step"]
+
+
+def test_a_reload_finds_a_running_answer_again(open_page: Open, app: App, hold: Hold) -> None:
     first = open_page("chat")
-    first.chat_input[0].set_value("How often was the lamp wound?").run()
+    first.chat_input[0].set_value(ASKED["en"]).run()
     second = open_page("chat", conversation=first.query_params["conversation"])
-    assert "How often was the lamp wound?" in words(second)
-    assert second.button(key=f"stop-{app.newest}")
-    app.visible_events = 1000
+    assert ASKED["en"] in words(second)
+    assert second.button(key=f"stop-{newest(app).id}")
+    hold.release()
+    app.wait(newest(app).run_id, 60)
     second.run()
-    second.run()
-    assert ENGLISH_QUOTES[0] in words(second)
+    assert QUOTE in words(second)
 
 
 def test_a_conversation_that_is_gone_is_said_so(open_page: Open, language: str) -> None:
@@ -126,37 +181,44 @@ def test_a_conversation_that_is_gone_is_said_so(open_page: Open, language: str) 
     assert "conversation" not in page.query_params
 
 
-@pytest.mark.parametrize("outcome", ["caveat", "failed"])  # test_why_panel.py has the third
-def test_every_outcome_is_told(open_page: Open, app: FakeApp, outcome: str, language: str) -> None:
-    app.outcome = outcome  # type: ignore[assignment]
-    page = asked(open_page("chat", language), ASKED[language][0])
-    assert label(f"outcome_{outcome}", language) in words(page)
+def test_a_run_that_fails_is_told(
+    open_page: Open, app: App, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:  # test_why_panel.py has the other outcomes
+    monkeypatch.setattr(Library, "search", Mock(side_effect=RuntimeError))
+    page = asked(open_page("chat", language), app, ASKED[language])
+    assert label("outcome_failed", language) in words(page)
 
 
-def test_deep_mode_is_asked_for(open_page: Open, app: FakeApp) -> None:
+def test_a_models_caveat_is_told(open_page: Open, app: App, language: str) -> None:
+    page = asked(open_page("chat", language), app, ASKED[language])
+    change_answer(app, outcome="caveat", reasoner="made-up", notice=Notice("best_found", {"searches": 3}))
+    assert label("outcome_caveat", language) in words(page.run())
+
+
+def test_deep_mode_is_asked_for(open_page: Open, app: App) -> None:
     page = open_page("chat")
     assert page.menu_button(key="mode-menu").label == label("mode_fast", "en")
     page.menu_button(key="mode-menu").click("deep").run()
     assert page.menu_button(key="mode-menu").label == label("mode_deep", "en")
     page.chat_input[0].set_value("How often?").run()
-    assert app.asked[0]["mode"] == "deep"
+    assert newest(app).settings["mode"] == "deep"
 
 
-def test_each_mode_says_what_it_does_or_that_it_needs_a_chat_model(
-    open_page: Open, app: FakeApp, language: str
-) -> None:
+def test_each_mode_says_what_it_does_or_that_it_needs_a_chat_model(open_page: Open, app: App, language: str) -> None:
     lines = "\n".join(open_page("chat", language).menu_button(key="mode-menu").options)
     for key in ("mode_fast_hint", "mode_deep_quoting", "mode_judge_quoting", "chat_connect"):
         assert label(key, language) in lines
-    app.chats = connected_chats(app)
+    connect_model(app)
     lines = "\n".join(open_page("chat", language).menu_button(key="mode-menu").options)
     assert label("mode_deep_hint", language) in lines and label("mode_judge_hint", language) in lines
     assert label("chat_connect", language) not in lines
 
 
-def test_the_model_menu_lists_the_models_of_the_service_and_tells_the_speed(open_page: Open, app: FakeApp) -> None:
+def test_the_model_menu_lists_the_models_of_the_service_and_tells_the_speed(
+    open_page: Open, app: App, service: ChatServer
+) -> None:
     assert open_page("chat").button(key="model-connect").label == label("chat_connect", "en")
-    app.chats = connected_chats(app)
+    connect_model(app, service.base_url)
     capacity = app.chats.capacity(app.chats.of_settings())
     capacity.window, capacity.read_speeds = 8192, [90.0]
     capacity.write_speeds, capacity.first_token_waits = [20.0, 28.0], [12.0, 13.5]
@@ -167,23 +229,19 @@ def test_the_model_menu_lists_the_models_of_the_service_and_tells_the_speed(open
     names = [page.button(key=f"model-{place}").label for place in range(2)]
     assert [name.replace("\\", "") for name in names] == ["qwen3:32b", "qwen3:8b"]
     page.button(key="model-1").click().run()
-    assert app.chats.tested[-1].model == "qwen3:8b"
+    assert service.requests[-1].body["model"] == "qwen3:8b", "it was tested"
     assert page.session_state["pagelight"].chat.model == "qwen3:8b"
     assert page.session_state["model-menu"] is False
 
 
-def connected_chats(app: FakeApp) -> FakeChats:
-    return FakeChats(app.settings.model_copy(update={"llm_model": "made-up", "llm_base_url": "http://127.0.0.1:9/v1"}))
-
-
-def test_a_source_is_opened_turned_over_and_closed(open_page: Open, app: FakeApp) -> None:
-    page = asked(open_page("chat"))
+def test_a_source_is_opened_turned_over_and_closed(open_page: Open, app: App) -> None:
+    page = asked(open_page("chat"), app, TWICE)
     assert "began at dusk" not in words(page)
-    page.text_input(key="requested-source").set_value(f"{anchor_of(app.newest)}-1").run()
+    page.text_input(key="requested-source").set_value(f"{anchor_of(newest(app).id)}-1").run()
     assert "began at dusk" in words(page)
     assert page.button(key="source-before").disabled
     page.button(key="source-after").click().run()
-    assert page.session_state["requested-source"] == f"{anchor_of(app.newest)}-2"
+    assert page.session_state["requested-source"] == f"{anchor_of(newest(app).id)}-2"
     assert page.button(key="source-after").disabled
     page.button(key="source-close").click().run()
     assert "began at dusk" not in words(page)
@@ -191,33 +249,27 @@ def test_a_source_is_opened_turned_over_and_closed(open_page: Open, app: FakeApp
     assert not page.exception and "source-close" not in {button.key for button in page.button}
 
 
-def test_a_models_answer_is_rendered_safely(open_page: Open, app: FakeApp) -> None:
-    app.answer_text = "![x](https://evil.example/x.png) <img src=x> [go](https://evil.example) [1]"
-    page = asked(open_page("chat"))
+def test_a_models_answer_is_rendered_safely(open_page: Open, app: App) -> None:
+    page = asked(open_page("chat"), app)
+    change_answer(app, text="![x](https://evil.example/x.png) <img src=x> [go](https://evil.example) [1]")
+    page.run()
     answer = next(str(part.value) for part in page.markdown if "go" in str(part.value))
     assert "![" not in answer
     assert "](https://evil" not in answer
-    assert f"[1](#{anchor_of(app.newest)}-1 " in answer
+    assert f"[1](#{anchor_of(newest(app).id)}-1 " in answer
     assert not any(part.allow_html for part in page.markdown)
 
 
-def test_what_tools_were_called_stands_under_the_answer(open_page: Open, app: FakeApp, language: str) -> None:
-    app.answer_text = "36"
+def test_what_tools_were_called_stands_under_the_answer(open_page: Open, app: App, language: str) -> None:
+    page = asked(open_page("chat", language), app, "15% * 240")
     called = ToolUse("retrieve", "x", "1 passage: ![go](https://evil.example/x.png)")
-    app.tools = (ToolUse("calculator", "15% * 240", "15% * 240 = 36"), called)
-    page = asked(open_page("chat", language), ASKED[language][0])
+    change_answer(app, text="36", tools=(*app.wait(newest(app).run_id).tools, called))
+    page.run()
     lines = [str(one.value) for one in page.caption]
     name = "Calculator" if language == "en" else "计算器"
     assert label("outcome_told", language) in words(page)
     assert any(name in line and "240 = 36" in line for line in lines)
     assert not any("![go](" in line for line in lines)
-
-
-def asked(page: AppTest, *questions: str) -> AppTest:
-    for question in questions or ("How often was the lamp wound?",):
-        page.chat_input[0].set_value(question).run()
-        page.run()
-    return page
 
 
 def open_id(page: AppTest) -> str:
@@ -231,20 +283,19 @@ def opened(page: AppTest, key: str, value: object = True) -> AppTest:
     return page.run()
 
 
-def test_another_tab_and_a_restarted_server_show_what_was_stored(open_page: Open, app: FakeApp) -> None:
-    first = asked(open_page("chat"))
-    app.runs.answers.clear()
+def test_another_tab_and_a_restarted_server_show_what_was_stored(open_page: Open, app: App) -> None:
+    first = asked(open_page("chat"), app, TWICE)
+    app._runs._runs.clear()
     second = open_page("chat", conversation=first.query_params["conversation"])
     shown = words(second)
-    assert all(quote in shown for quote in ENGLISH_QUOTES)
+    assert all(quote in shown for quote in QUOTES["en"])
     assert label("outcome_quoted", "en") in shown
-    second.text_input(key="requested-source").set_value(f"{anchor_of(app.newest)}-1").run()
-    assert f":yellow-background[{ENGLISH_QUOTES[0]}]" in words(second)
+    second.text_input(key="requested-source").set_value(f"{anchor_of(newest(app).id)}-1").run()
+    assert f":yellow-background[{QUOTE}]" in words(second)
 
 
-def test_a_reload_keeps_mode_and_scope(open_page: Open) -> None:
-    page = open_page("chat")
-    page.chat_input[0].set_value("How often was the lamp wound?").run()
+def test_a_reload_keeps_mode_and_scope(open_page: Open, app: App) -> None:
+    page = asked(open_page("chat"), app)
     state = page.session_state["pagelight"]
     state.mode, state.scope, state.choices = "deep", Scope(languages=("en",)), RunOptions(compose="refine", calls=3)
     page.chat_input[0].set_value("And the bell?").run()
@@ -263,89 +314,84 @@ def test_a_mode_requested_in_a_message_does_not_change_the_selected_one(open_pag
     assert not again.exception
 
 
-def test_an_answer_that_was_cut_off_says_so_and_can_be_asked_again(
-    open_page: Open, app: FakeApp, language: str
-) -> None:
-    app.visible_events = 7
-    page = open_page("chat", language)
-    page.chat_input[0].set_value(ASKED[language][0]).run()
-    turn = app.newest
-    app.database.conversations.touch_turn(turn, "The lamp was wound")
-    app.runs.answers.clear()
-    page = open_page("chat", language, conversation=page.query_params["conversation"])
+def test_an_answer_that_was_cut_off_says_so_and_can_be_asked_again(open_page: Open, app: App, language: str) -> None:
+    conversation, turn, _ = app.conversations._add(Question(ASKED[language], ("main",)), "", "", {})
+    app._database.conversations.touch_turn(turn, "The lamp was wound", run_id="of a process that was killed")
+    page = open_page("chat", language, conversation=conversation)
     shown = words(page)
     assert "The lamp was wound" in shown
     assert label("outcome_unfinished", language) in shown
-    app.visible_events = 1000
     page.button(key=f"again-{turn}").click().run()
-    assert [one["question"] for one in app.asked] == [ASKED[language][0]] * 2
-    assert app.asked[1]["conversation_id"] == page.query_params["conversation"]
+    assert [one.question for one in app.conversations.turns(conversation)] == [ASKED[language]] * 2
 
 
-def test_what_a_follow_up_was_understood_as_can_be_put_right(open_page: Open, app: FakeApp, language: str) -> None:
-    app.standalone = "How often was it wound in *fog*?"
-    page = asked(open_page("chat", language), ASKED[language][0])
-    turn = app.newest
+def test_what_a_follow_up_was_understood_as_can_be_put_right(open_page: Open, app: App, language: str) -> None:
+    page = asked(open_page("chat", language), app, ASKED[language])
+    turn = newest(app).id
+    change_answer(app, standalone="How often was it wound in *fog*?")
+    page.run()
     assert label("understood", language, question="How often was it wound in *fog*?") in words(page)
     page.text_area(key=f"meant-{turn}").set_value("How often was the bell rung?")
     page.button(key=f"meant-go-{turn}").click().run()
-    assert app.asked[1]["standalone"] == "How often was the bell rung?"
-    assert app.asked[1]["question"] == ASKED[language][0]
+    question = app.conversations.question(newest(app).id)
+    assert (question.text, question.options.standalone) == (ASKED[language], "How often was the bell rung?")
 
 
-def test_a_finished_answer_can_be_repeated_in_another_mode_or_with_another_model(open_page: Open, app: FakeApp) -> None:
-    page = asked(open_page("chat"))
-    first = app.newest
+def test_a_finished_answer_can_be_repeated_in_another_mode_or_with_another_model(
+    open_page: Open, app: App, service: ChatServer
+) -> None:
+    page = asked(open_page("chat"), app)
+    first = newest(app).id
     opened(page, f"regenerate-{first}")
     keys = {str(button.key) for button in page.button}
     assert f"regenerate-research-{first}" in keys
     assert not keys & {f"regenerate-{name}-{first}" for name in ("fast", "deep", "judge", "model-0")}  # need a model
     page.button(key=f"regenerate-research-{first}").click().run()
+    second = newest(app)
+    assert [one.settings["mode"] for one in app.conversations.turns(open_id(page))] == ["fast", "research"]
+    assert second.question == app.conversations.question(second.id).options.standalone == ASKED["en"]
+    app.wait(second.run_id, 60)
     page.run()
-    assert [one["mode"] for one in app.asked] == ["fast", "research"]
-    assert app.asked[1]["conversation_id"] == open_id(page)
-    assert app.asked[1]["question"] == app.asked[1]["standalone"] == app.asked[0]["question"]
-    chats = app.chats = FakeChats(app.settings)
-    chats.connections.add(page.session_state["pagelight"].id, "", ChatOptions("qwen3:8b", "http://127.0.0.1:9/v1"))
+    browser, options = page.session_state["pagelight"].id, ChatOptions("qwen3:8b", service.base_url, "a-key")
+    app.chats.connections.add(browser, "", options)
     opened(page, f"regenerate-{first}")
     page.button(key=f"regenerate-model-0-{first}").click().run()
-    assert app.asked[2]["mode"] == "fast"
-    assert app.asked[2]["chat"].model == "qwen3:32b"
+    third = newest(app)
+    assert (third.settings["mode"], third.settings["model"]) == ("fast", "qwen3:32b")
 
 
-def test_an_answer_is_saved_as_a_note_and_its_question_pinned(open_page: Open, app: FakeApp) -> None:
-    page = asked(open_page("chat"))
-    page.button(key=f"note-{app.newest}").click().run()
+def test_an_answer_is_saved_as_a_note_and_its_question_pinned(open_page: Open, app: App) -> None:
+    page = asked(open_page("chat"), app)
+    page.button(key=f"note-{newest(app).id}").click().run()
     assert not page.exception
-    assert app.notes == [app.newest]
+    assert [page.title for page in app.library("main").pages() if page.source == "note"] == [ASKED["en"]]
     assert [one.value for one in page.toast] == [label("note_saved", "en")]
-    pin = f"pin-{app.newest}"
+    pin = f"pin-{newest(app).id}"
     page.button(key=pin).click().run()
     assert not page.exception
-    links = [one.value for one in page.markdown if f"#pinned-{app.newest}" in one.value]
+    links = [one.value for one in page.markdown if f"#pinned-{newest(app).id}" in one.value]
     assert len(links) == 1 and page.button(key=pin).label == label("talk_unpin", "en")
     page.button(key=pin).click().run()
     assert not any("#pinned-" in one.value for one in page.markdown)
 
 
-def test_more_than_eight_sources_fold(open_page: Open, app: FakeApp) -> None:
-    page = app.library("main").stored[0]
-    app.cited = tuple(
-        replace(make_citation(page, ENGLISH_QUOTES[0], n), url_hash=f"{n:032x}", title=f"Page {n}")
-        for n in range(1, 11)
+def test_more_than_eight_sources_fold(open_page: Open, app: App) -> None:
+    page, cited = asked(open_page("chat"), app), make_citation(LIGHTHOUSE["en"], QUOTE)
+    change_answer(
+        app, citations=tuple(replace(cited, n=n, url_hash=f"{n:032x}", title=f"Page {n}") for n in range(1, 11))
     )
-    shown = words(asked(open_page("chat")))
+    shown = words(page.run())
     assert label_count("sources_more_one", "sources_more", 2, "en") in shown
     line, more = (next(text for text in shown.splitlines() if f"Page {n}]" in text) for n in (8, 9))
     assert "Page 1]" in line and "Page 9" not in line and "Page 10]" in more
 
 
-def test_conversations_are_listed_searched_renamed_and_deleted(open_page: Open, app: FakeApp) -> None:
-    page = asked(open_page("chat"))
+def test_conversations_are_listed_searched_renamed_and_deleted(open_page: Open, app: App) -> None:
+    page = asked(open_page("chat"), app)
     lamp = open_id(page)
     page.button(key="talk-new").click().run()
-    assert ENGLISH_QUOTES[0] not in words(page) and "conversation" not in page.query_params
-    bell = open_id(asked(page, "And the bell?"))
+    assert QUOTE not in words(page) and "conversation" not in page.query_params
+    bell = open_id(asked(page, app, "And the bell?"))
     assert page.button(key=f"talk-open-{bell}").label == "And the bell?"
     page.text_input(key="talk-search").set_value("nothing like it").run()
     assert label("talk_none", "en") in words(page)
@@ -364,25 +410,25 @@ def test_conversations_are_listed_searched_renamed_and_deleted(open_page: Open, 
     assert "conversation" not in page.query_params
 
 
-def test_a_conversation_can_be_taken_elsewhere(open_page: Open, language: str) -> None:
-    page = asked(open_page("chat", language), ASKED[language][0])
+def test_a_conversation_can_be_taken_elsewhere(open_page: Open, app: App, language: str) -> None:
+    page = asked(open_page("chat", language), app, ASKED[language])
     assert not page.get("download_button")
     names = [one.proto.label for one in opened(page, "talk-menu").get("download_button")]
     assert names == ["Markdown", "HTML", "Word", "JSON"]
 
 
-def test_rephrasing_a_question_starts_a_branch_with_the_earlier_turns(open_page: Open, app: FakeApp) -> None:
-    page = asked(open_page("chat"), "How often was the lamp wound?", "And in fog?")
+def test_rephrasing_a_question_starts_a_branch_with_the_earlier_turns(open_page: Open, app: App) -> None:
+    page = asked(open_page("chat"), app, ASKED["en"], "And in fog?")
     source = open_id(page)
-    assert [one["conversation_id"] for one in app.asked] == ["", source]
-    turn = app.newest
+    turn = newest(app).id
     page.button(key=f"branch-{turn}").click().run()
     page.text_area(key=f"branch-question-{turn}").set_value("And at night?")
     page.button(key=f"branch-go-{turn}").click().run()
+    app.wait(newest(app).run_id, 60)
     page.run()
     branch = open_id(page)
-    assert [one.question for one in app.conversations.turns(source)] == ["How often was the lamp wound?", "And in fog?"]
-    changed = ["How often was the lamp wound?", "And at night?"]
+    assert [one.question for one in app.conversations.turns(source)] == [ASKED["en"], "And in fog?"]
+    changed = [ASKED["en"], "And at night?"]
     assert [one.question for one in app.conversations.turns(branch)] == changed
     assert app.conversations.conversation(branch).title == "And at night?"
     page.button(key="talk-origin").click().run()
@@ -391,34 +437,35 @@ def test_rephrasing_a_question_starts_a_branch_with_the_earlier_turns(open_page:
     assert open_id(page) == branch
 
 
-def test_thumbs_are_kept_with_a_reason_and_a_correction(open_page: Open, app: FakeApp, language: str) -> None:
-    page = asked(open_page("chat", language), ASKED[language][0])
-    turn = app.newest
+def test_thumbs_are_kept_with_a_reason_and_a_correction(open_page: Open, app: App, language: str) -> None:
+    page = asked(open_page("chat", language), app, ASKED[language])
+    turn = newest(app).id
     page.feedback(key=f"thumbs-{turn}").set_value(0).run()
-    assert app.turns()[-1].rating == -1
+    assert newest(app).rating == -1
     opened(page, f"more-{turn}")
     page.selectbox(key=f"reason-{turn}").set_value("wrong")
     page.text_area(key=f"correction-{turn}").set_value("Every four hours.")
     page.button(key=f"feedback-go-{turn}").click().run()
     assert not page.exception
     assert app.feedback.details(turn) == {"reason": "wrong", "comment": "", "correction": "Every four hours."}
-    assert app.turns()[-1].rating == -1
+    assert newest(app).rating == -1
     page.feedback(key=f"thumbs-{turn}").set_value(None).run()
-    assert app.turns()[-1].rating == 0
+    assert newest(app).rating == 0
 
 
-def test_questions_to_ask_next_are_one_click_away(open_page: Open, app: FakeApp, language: str) -> None:
-    app.suggestions = ("And in *fog*?",)
-    page = asked(open_page("chat", language), ASKED[language][0])
+def test_questions_to_ask_next_are_one_click_away(open_page: Open, app: App, language: str) -> None:
+    page = asked(open_page("chat", language), app, ASKED[language])
+    app._database.conversations.add_extra(newest(app).id, {"suggestions": ["And in *fog*?"]})
+    page.run()
     assert label("next_questions", language) in words(page)
-    page.button(key=f"suggestion-0-{app.newest}").click().run()
-    assert app.asked[1]["question"] == "And in *fog*?"
+    page.button(key=f"suggestion-0-{newest(app).id}").click().run()
+    assert newest(app).question == "And in *fog*?"
 
 
-def test_what_an_answer_used_is_said(open_page: Open, app: FakeApp, language: str) -> None:
-    app.usage = Usage(3, 1000, 240, estimated=True, money=0.00123)
-    page = asked(open_page("chat", language), ASKED[language][0])
-    shown = words(page)
+def test_what_an_answer_used_is_said(open_page: Open, app: App, language: str) -> None:
+    page = asked(open_page("chat", language), app, ASKED[language])
+    change_answer(app, usage=Usage(3, 1000, 240, estimated=True, money=0.00123), seconds=1.25)
+    shown = words(page.run())
     calls, tokens = label("usage_calls", language, count=3), label("usage_tokens_about", language, count="1,240")
     assert (
         f"{duration(1200, language)} · {calls} · {tokens} · {label('usage_money', language, money='0.0012')}" in shown
@@ -426,22 +473,21 @@ def test_what_an_answer_used_is_said(open_page: Open, app: FakeApp, language: st
     assert label("usage_whole", language, usage=f"{calls} · {tokens}") in shown.replace(" · 费用 0.0012", "")
 
 
-def test_a_page_that_changed_or_is_gone_is_marked(open_page: Open, app: FakeApp, language: str) -> None:
-    page = asked(open_page("chat", language), ASKED[language][0])
+def test_a_page_that_changed_or_is_gone_is_marked(open_page: Open, app: App, language: str) -> None:
+    page = asked(open_page("chat", language), app, ASKED[language])
     assert label("source_newer", language) not in words(page)
-    stored = app.library().stored
-    stored[:] = [replace(one, text_hash="another") for one in stored]
+    stored, ingestor = LIGHTHOUSE[language], app.imports.ingestor("main")
+    store_pages(ingestor, replace(stored, text=f"{stored.text} More.", text_hash="another"))
     assert label("source_newer", language) in words(page.run())
-    stored[:] = [replace(one, status="gone") for one in app.add_sample_pages().library().stored]
+    store_pages(ingestor, stored)
+    app.library("main").update_record(replace(stored, status="gone"))
     assert label("source_off_site", language) in words(page.run())
-    stored.clear()
+    app.clear_library("main")
     assert label("source_missing", language) in words(page.run())
 
 
-def test_options_go_along_with_the_question(open_page: Open, app: FakeApp) -> None:
-    app.settings = app.settings.model_copy(update={"llm_model": "big", "llm_base_url": "http://127.0.0.1:1/v1"})
-    app.chats = FakeChats(app.settings)
-    app.usage = Usage(calls=1)
+def test_options_go_along_with_the_question(open_page: Open, app: App, service: ChatServer) -> None:
+    connect_model(app, service.base_url)
     page = opened(open_page("chat"), "options")
     page.text_input(key="option-fast_model").set_value("small").run()
     page.slider(key="option-temperature").set_value(0.7).run()
@@ -450,29 +496,31 @@ def test_options_go_along_with_the_question(open_page: Open, app: FakeApp) -> No
     page.number_input(key="option-top_p").set_value(0.9).run()
     page.text_area(key="option-stop").set_value("END\n\n###").run()
     assert label("options_chosen", "en", count=4) in words(page)
-    asked(page)
-    (sent,) = app.asked
-    assert (sent["chat"].model, sent["chat"].fast_model, sent["chat"].temperature) == ("big", "small", 0.7)
-    assert (sent["compose"], sent["calls"], sent["top_p"], sent["seed"]) == ("refine", 5, 0.9, None)
-    chosen = {"compose": "refine", "calls": 5, "fast_model": "small", "temperature": 0.7}
-    assert sent["settings"] == {**chosen, "top_p": 0.9, "stop": ("END", "###")}
-    assert "temperature 0.7 · top_p 0.9" in words(opened(page, f"how-{app.newest}"))
+    asked(page, app)
+    turn = newest(app)
+    chosen = {"compose": "refine", "calls": 5, "top_p": 0.9, "stop": ["END", "###"]}
+    chosen |= {"model": "made-up", "fast_model": "small", "temperature": 0.7}
+    assert {name: turn.settings.get(name) for name in (*chosen, "seed")} == {**chosen, "seed": None}
+    options = app.conversations.question(turn.id).options
+    assert (options.compose, options.calls, options.top_p, options.seed) == ("refine", 5, 0.9, None)
+    assert "temperature 0.7 · top_p 0.9" in words(opened(page, f"how-{turn.id}"))
 
 
-def test_a_model_named_beside_the_question_is_tried_on_the_spot(open_page: Open, app: FakeApp, language: str) -> None:
-    app.settings = app.settings.model_copy(update={"llm_model": "big", "llm_base_url": "http://127.0.0.1:1/v1"})
-    app.chats = FakeChats(app.settings)
-    for name, menu in (("fast_model", "options"), ("model", "model-menu")):
-        page = opened(open_page("chat", language), menu)
-        page.text_input(key=f"option-{name}").set_value("none-such").run()
-        (error,) = page.error
-        assert "none-such" in error.value
-        assert page.text_input(key=f"option-{name}").value == ("big" if name == "model" else "")
-        assert page.session_state["pagelight"].chat is None
-    page.text_input(key="option-model").set_value("bigger").run()
-    assert not page.error
-    assert [chat.model for chat in app.chats.tested] == ["big", "none-such", "bigger"]
-    assert page.session_state["pagelight"].chat.model == "bigger"
+def test_a_model_named_beside_the_question_is_tried_on_the_spot(open_page: Open, app: App, language: str) -> None:
+    with ChatServer(rules, models=("made-up", "bigger")) as service:
+        connect_model(app, service.base_url)
+        for name, menu in (("fast_model", "options"), ("model", "model-menu")):
+            page = opened(open_page("chat", language), menu)
+            page.text_input(key=f"option-{name}").set_value("none-such").run()
+            (error,) = page.error
+            assert "none-such" in error.value.replace("\\", "")
+            assert page.text_input(key=f"option-{name}").value == ("made-up" if name == "model" else "")
+            assert page.session_state["pagelight"].chat is None
+        page.text_input(key="option-model").set_value("bigger").run()
+        assert not page.error
+        tried = [request.body["model"] for request in service.requests if "model" in request.body]
+        assert tried == ["made-up", "none-such", "none-such", "bigger"]
+        assert page.session_state["pagelight"].chat.model == "bigger"
 
 
 def test_without_a_chat_model_only_the_time_can_be_limited(open_page: Open) -> None:
@@ -481,45 +529,44 @@ def test_without_a_chat_model_only_the_time_can_be_limited(open_page: Open) -> N
     assert not page.exception
 
 
-def test_other_libraries_are_chosen_beside_the_question(open_page: Open, app: FakeApp, language: str) -> None:
+def test_other_libraries_are_chosen_beside_the_question(open_page: Open, app: App, language: str) -> None:
     name = app.libraries.create("Boats & ferries")
     page = opened(open_page("chat", language), "filters")
     page.multiselect(key="filter-libraries").set_value([name]).run()
     page.slider(key="filter-weight-1").set_value(0.5).run()
     assert "Boats" in page.button(key="chip-0").label
-    asked(page)
-    (sent,) = app.asked
-    assert (sent["libraries"], sent["weights"]) == (("main", name), {name: 0.5})
+    asked(page, app)
+    first = newest(app)
+    question = app.conversations.question(first.id)
+    assert (question.libraries, question.options.weights) == (("main", name), {name: 0.5})
     app.libraries.remove(name)
-    asked(page)
-    assert app.asked[-1]["libraries"] == ("main", name), "what is gone is refused when it is asked"
+    page.chat_input[0].set_value(ASKED[language]).run()
+    assert "Boats" in page.toast[0].value and newest(app).id == first.id, "what is gone is refused when it is asked"
     page.button(key="chip-0").click().run()
-    asked(page)
-    assert (app.asked[-1]["libraries"], app.asked[-1]["weights"]) == (("main",), {})
+    asked(page, app)
+    question = app.conversations.question(newest(app).id)
+    assert (question.libraries, question.options.weights) == (("main",), {})
 
 
-def test_what_was_remembered_is_said_and_undone_with_one_click(
-    open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rag.ui.chat.conversation.person_id", lambda: "ann")
-    page = asked(open_page("chat", language))
-    note = app.memory.add("ann", "I work in Berlin", permanent=True)
-    app.database.conversations.add_extra(app.newest, {"settings": {"remembered": note}})
-    assert label("remembered_kept", language, note="I work in Berlin") in words(page.run())
-    page.button(key=f"remembered-undo-{app.newest}").click().run()
-    assert app.memory.notes("ann") == [] and label("remembered_gone", language) in words(page)
+def test_what_was_remembered_is_said_and_undone_with_one_click(open_page: Open, app: App, language: str) -> None:
+    page = open_page("chat", language)
+    page.chat_input[0].set_value("Remember that I work in Berlin").run()
+    assert label("remembered_kept", language, note="I work in Berlin") in words(page)
+    page.button(key=f"remembered-undo-{newest(app).id}").click().run()
+    assert label("remembered_gone", language) in words(page)
+    assert label("remembered_kept", language, note="I work in Berlin") not in words(page)
 
 
-def test_selected_pages_limit_the_questions_of_a_conversation(open_page: Open, app: FakeApp, language: str) -> None:
-    stored = app.library("main").stored[0]
+def test_selected_pages_limit_the_questions_of_a_conversation(open_page: Open, app: App, language: str) -> None:
+    stored = LIGHTHOUSE["en"]
     page = open_page("chat", language)
     page.button(key="page-picker-toggle").click().run()
     page.text_input(key="page-picker-words").set_value("lighthouse").run()
     assert [box.key for box in page.checkbox] == [f"page-tick-{stored.url_hash}"]
     page.checkbox(key=f"page-tick-{stored.url_hash}").check().run()
     assert page.button(key="page-picker-toggle").label == label("picker_some", language, chosen=1, count=2)
-    page.chat_input[0].set_value("How often was the lamp wound?").run()
-    turn = app.turns()[-1]
+    page.chat_input[0].set_value(ASKED["en"]).run()
+    turn = newest(app)
     assert turn.settings["scope"] == {"pages": [stored.url_hash]}
     page.button(key="talk-new").click().run()
     assert page.button(key="page-picker-toggle").label == label("picker", language)
