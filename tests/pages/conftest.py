@@ -20,12 +20,13 @@ from rag.app.chat_models import ChatModels
 from rag.conversations.conversations import TurnView
 from rag.reading.parser import Parser
 from rag.runs.run import to_json
+from rag.store.sql.job_table import NewItem
+from rag.types import IngestResult
 from rag.ui.kit import session
 from rag.ui.kit.markdown import JOINER
 from rag.ui.settings import sign_in
 from tests.support.apps import Snapshot, open_app
 from tests.support.chat_server import ChatServer, rules
-from tests.support.fake_app import FakeApp
 from tests.support.hashed_model import use_hashed_model
 from tests.support.lighthouse import CHINESE_QUOTES, ENGLISH_QUOTES, LIGHTHOUSE
 from tests.support.storing import store_pages
@@ -65,25 +66,19 @@ def settings() -> dict[str, Any]:
 
 @pytest.fixture
 def app(
-    request: pytest.FixtureRequest,
     lighthouse: Snapshot,
     settings: dict[str, Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[App]:
     """Yield the app that the pages use, with a page in each language. Its imports wait for `run_imports`."""
-    if "FakeApp" in vars(request.module):
-        opened: Any = FakeApp().add_sample_pages()
-    else:
-        opened = open_app(lighthouse.restore(tmp_path / "data"), **settings)
+    with closing(open_app(lighthouse.restore(tmp_path / "data"), **settings)) as opened:
         opened.imports.jobs._worker.wake = lambda: None
-    monkeypatch.setattr(session, "build_app", lambda: opened)
-    monkeypatch.setattr(session, "browser_id", str)  # the test runner has no cookies
-    session.get_app.clear()
-    yield opened
-    session.get_app.clear()
-    if isinstance(opened, App):
-        opened.close()
+        monkeypatch.setattr(session, "build_app", lambda: opened)
+        monkeypatch.setattr(session, "browser_id", str)  # the test runner has no cookies
+        session.get_app.clear()
+        yield opened
+        session.get_app.clear()
 
 
 @pytest.fixture
@@ -134,6 +129,17 @@ def run_imports(app: App) -> None:
     """Let the app import what is queued, and what will be."""
     del app.imports.jobs._worker.wake
     app.imports.start()
+
+
+def end_job(app: App, job_id: str, *results: IngestResult) -> None:
+    """End a queued import with these results of its sources, or of those that it finds."""
+    items = app._database.items
+    if not items.count(job_id):
+        items.append(job_id, [NewItem(result.source, result.url) for result in results])
+        app._database.jobs.set_discovery(job_id, "done")
+    for position, result in enumerate(results):
+        items.finish(job_id, position, result)
+    app._database.jobs.end_if_done(job_id)
 
 
 def asked(page: AppTest, app: App, *questions: str) -> AppTest:

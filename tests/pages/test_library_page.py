@@ -1,19 +1,27 @@
 import re
+from concurrent.futures import Future
 from dataclasses import replace
-from datetime import UTC, datetime
+from typing import Any
+from unittest.mock import Mock, call
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from rag.app import App
+from rag.app.moves import LibraryMove
 from rag.locales import label
 from rag.models.model_files import MINILM_STORED
 from rag.retrieval.page_map import MIN_PAGES, PageMap
-from rag.store.qdrant.records import LIBRARIES, LibraryInfo, ensure_registry, library_id, library_payload, register
+from rag.store.qdrant.records import LIBRARIES, library_id
 from rag.store.values import now
-from rag.types import Page, PageVersion
-from tests.pages.conftest import Open, words
-from tests.support.fake_app import FakeApp
+from rag.types import IngestResult
+from tests.pages.conftest import Open, end_job, record_calls, run_imports, words
+from tests.support.apps import finish, until
+from tests.support.lighthouse import LIGHTHOUSE
 from tests.support.odd_addresses import ODD_ADDRESSES
+from tests.support.storing import store_pages
+
+EN, ZH = (page.url_hash for page in LIGHTHOUSE.values())
 
 
 def choose(page: AppTest, *, ticked: tuple[int, ...] = (), opened: int | None = None) -> None:
@@ -32,10 +40,6 @@ def drawn_html(page: AppTest) -> str:
     return "\n".join(element.proto.body for element in page.get("html"))
 
 
-def first_page(app: FakeApp) -> Page:
-    return app.library("main").stored[0]
-
-
 def test_the_table_lists_the_pages(open_page: Open, language: str) -> None:
     page = open_page("library", language)
     assert not page.exception
@@ -46,10 +50,11 @@ def test_the_table_lists_the_pages(open_page: Open, language: str) -> None:
     assert list(page.dataframe[0].proto.column_order) == ["title", "site", "language"]  # others are the same
 
 
-def test_no_stored_address_keeps_the_page_from_being_drawn(open_page: Open, app: FakeApp) -> None:
-    stored, urls = app.library("main").stored, [url for url in ODD_ADDRESSES if "\ud800" not in url]  # never stored
-    first = stored[0]
-    stored[:] = [replace(first, url=url, aliases=(url,), site=url, url_hash=f"{n:032x}") for n, url in enumerate(urls)]
+def test_no_stored_address_keeps_the_page_from_being_drawn(open_page: Open, app: App) -> None:
+    urls, first = [url for url in ODD_ADDRESSES if "\ud800" not in url], LIGHTHOUSE["en"]  # surrogates are never stored
+    pages = [replace(first, url=url, aliases=(url,), site=url, url_hash=f"{n:032x}") for n, url in enumerate(urls)]
+    app.clear_library("main")
+    store_pages(app.imports.ingestor("main"), *pages)
     page = open_page("library")
     assert not page.exception and not page.error and len(page.dataframe[0].value) == len(urls)
     for place in range(len(urls)):
@@ -58,7 +63,8 @@ def test_no_stored_address_keeps_the_page_from_being_drawn(open_page: Open, app:
         page.button(key="page-back").click().run()
 
 
-def test_words_narrow_the_table_by_title_or_text(open_page: Open, app: FakeApp) -> None:
+def test_words_narrow_the_table_by_title_or_text(open_page: Open, app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    search = record_calls(monkeypatch, app, "search")
     page = open_page("library")
     page.text_input(key="library-words").set_value("nowhere").run()
     assert "nowhere" in words(page)
@@ -74,15 +80,14 @@ def test_words_narrow_the_table_by_title_or_text(open_page: Open, app: FakeApp) 
     assert page.text_input(key="library-words").value == "灯塔"
     page.text_input(key="library-words").set_value("发条").run()
     assert titles(page) == ["灯塔的看守"]
-    assert app.searched[-1] == {"question": "发条", "library": "main", "strategy": "keyword", "fetch_k": 300}
-    searches = len(app.searched)
+    assert search.call_args == call("发条", library="main", strategy="keyword", fetch_k=300)
+    searches = search.call_count
     page.run()
-    assert len(app.searched) == searches
+    assert search.call_count == searches
 
 
-def test_a_state_shows_its_pages_alone(open_page: Open, app: FakeApp) -> None:
-    library = app.library("main")
-    library.stored[0] = replace(library.stored[0], status="gone")
+def test_a_state_shows_its_pages_alone(open_page: Open, app: App) -> None:
+    app.library("main").update_record(replace(LIGHTHOUSE["en"], status="gone"))
     page = open_page("library")
     page.button_group(key="library-state").set_value("gone").run()
     assert titles(page) == ["Keeping a lighthouse"]
@@ -94,14 +99,14 @@ def test_a_click_opens_the_text_of_a_page_and_filters_outlive_the_visit(open_pag
     page.selectbox(key="library-language").select("zh").run()
     choose(page, opened=0)
     assert not page.exception
-    assert page.query_params["page"] == f"{2:032x}" and "看守的一天从黄昏开始。" in words(page)
+    assert page.query_params["page"] == ZH and "看守的一天从黄昏开始。" in words(page)
     page.button(key="page-back").click().run()
     assert titles(page) == ["灯塔的看守"]
     page.button(key="page-filter-clear").click().run()
     assert len(titles(page)) == 2
 
 
-def test_all_pages_go_only_after_a_confirmation(open_page: Open, app: FakeApp, language: str) -> None:
+def test_all_pages_go_only_after_a_confirmation(open_page: Open, app: App, language: str) -> None:
     page = open_page("library", language)
     page.button(key="clear").click().run()
     assert page.button(key="clear-go").disabled
@@ -115,7 +120,8 @@ def test_all_pages_go_only_after_a_confirmation(open_page: Open, app: FakeApp, l
     assert not page.exception and label("empty_title", language) in words(page)
 
 
-def test_ticked_pages_go_after_a_confirmation(open_page: Open, app: FakeApp, language: str) -> None:
+def test_ticked_pages_go_after_a_confirmation(open_page: Open, app: App, language: str) -> None:
+    run_imports(app)
     page = open_page("library", language)
     place = titles(page).index("Keeping a lighthouse")
     choose(page, ticked=(place,))
@@ -126,15 +132,15 @@ def test_ticked_pages_go_after_a_confirmation(open_page: Open, app: FakeApp, lan
     assert [left.title for left in app.library("main").pages()] == ["灯塔的看守"]
     assert label("pages_removed_one", language) in words(page)
     page.button(key="removal-undo-go").click().run()
-    assert len(app.library("main").pages()) == 2
     assert label("pages_removed_one", language) not in words(page)
-    for _ in range(8):
-        page.run()
+    finish(app, app.imports.jobs.jobs("main")[0].id)
+    page.run()
+    assert len(app.library("main").pages()) == 2
     assert label("pages_restored_one", language) in words(page)
     assert label("count_added", language, count=1) not in words(page)
 
 
-def test_ticked_pages_are_left_out_let_in_and_looked_at_again(open_page: Open, app: FakeApp) -> None:
+def test_ticked_pages_are_left_out_let_in_and_looked_at_again(open_page: Open, app: App) -> None:
     page = open_page("library")
     choose(page, ticked=(0, 1))
     page.button(key="bulk-leave-out").click().run()
@@ -144,71 +150,71 @@ def test_ticked_pages_are_left_out_let_in_and_looked_at_again(open_page: Open, a
     assert len(app.library("main").excluded_pages()) == 1
     choose(page, ticked=(0, 1))
     page.button(key="bulk-recheck").click().run()
-    assert set(app.imports.jobs.rechecked[0]["url_hashes"]) == {f"{1:032x}", f"{2:032x}"}
+    (job,) = app.imports.jobs.jobs("main")
+    assert (job.kind, set(job.options["url_hashes"])) == ("recheck", {EN, ZH})
     assert label("job_kind_recheck", "en") in words(page)
-    for _ in range(8):
-        page.run()
-    assert "2 added" in words(page)
+    unchanged = [
+        IngestResult(one.url, one.url, one.url_hash, "unchanged", "page_unchanged", "") for one in LIGHTHOUSE.values()
+    ]
+    end_job(app, job.id, *unchanged)
+    assert "2 unchanged" in words(page.run())
     page.button(key="follow-close").click().run()
     assert "job" not in page.query_params
 
 
-def test_chunks_are_marked_where_they_lie(open_page: Open, app: FakeApp, language: str) -> None:
-    page = open_page("library", language, page=f"{1:032x}")
+def test_chunks_are_marked_where_they_lie(open_page: Open, app: App, language: str) -> None:
+    page = open_page("library", language, page=EN)
     page.button_group(key="page-view").set_value("chunks").run()
     assert not page.exception
     shown = drawn_html(page)
-    chunk = app.library("main").chunks(f"{1:032x}")[0]
+    chunk = app.library("main").chunks(EN)[1]
     span = label("page_chunk_span", language, start=f"{chunk.start:,}", end=f"{chunk.end:,}")
-    assert f"<b>1</b> {span}" in shown
-    assert "began at dusk" in shown.partition("chunk-mark")[0]
+    before, mark, after = shown.partition(f"<b>2</b> {span}")
+    assert mark and "began at dusk" in before and "The lamp was wound" in after
 
 
-def test_a_changed_page_shows_what_changed(open_page: Open, app: FakeApp, language: str) -> None:
-    library = app.library("main")
-    before = first_page(app)
+def test_a_changed_page_shows_what_changed(open_page: Open, app: App, language: str) -> None:
+    before = LIGHTHOUSE["en"]
     changed = before.text.replace("four hours", "six hours")
-    moment = datetime.now(UTC).isoformat()
-    library.stored[0] = replace(before, text=changed, version=2, updated_at=moment)
-    old = PageVersion(before.url_hash, 1, before.title, before.text, "1", before.added_at, moment)
-    library.past[before.url_hash] = [old]
+    store_pages(app.imports.ingestor("main"), replace(before, text=changed))
     page = open_page("library", language)
     assert label("row_changed", language) in set(page.dataframe[0].value["state"])
     assert "changed" in page.dataframe[0].proto.column_order
-    page = open_page("library", language, page=before.url_hash)
+    page = open_page("library", language, page=EN)
     page.button_group(key="page-view").set_value("versions").run()
     assert not page.exception
     assert "<del>four</del><ins>six</ins>" in drawn_html(page)
 
 
-def test_a_summary_is_made_with_a_click_and_gone_with_the_text(open_page: Open, app: FakeApp, language: str) -> None:
-    library = app.library("main")
-    own = library.stored[0 if language == "en" else 1]
+def test_a_summary_is_made_with_a_click_and_gone_with_the_text(open_page: Open, app: App, language: str) -> None:
+    own = LIGHTHOUSE[language]
     page = open_page("library", language, page=own.url_hash)
     page.button_group(key="page-view").set_value("summary").run()
     assert label("summary_none", language) in words(page)
     page.button(key="summary-make").click().run()
+    until(lambda: not app.count_running())
     page.run()
     assert not page.exception
     shown = label("summary_rules", language)
     assert shown in words(page) and "summary-make" not in {button.key for button in page.button}
     assert len([one for one in page.markdown if "[**1" in one.value]) == 1, "a chip for the mark"
-    at = library.stored.index(own)
-    library.stored[at] = replace(own, text=f"{own.text} More.", text_hash="other")
+    store_pages(app.imports.ingestor("main"), replace(own, text=f"{own.text} More."))
     assert shown not in words(page.run())
 
 
-def test_a_page_tells_what_is_known_of_it(open_page: Open, app: FakeApp) -> None:
-    library = app.library("main")
-    library.stored[0] = replace(
-        library.stored[0],
+def test_a_page_tells_what_is_known_of_it(open_page: Open, app: App) -> None:
+    app.remove_pages("main", [EN])
+    stored = replace(
+        LIGHTHOUSE["en"],
         author="Ida [Lewis](https://evil.example)",
         published="2024-03-05",
         checked_at="2026-03-07T10:00:00+00:00",
         aliases=("https://lighthouse.example/one",),
         failures=2,
     )
-    page = open_page("library", page=f"{1:032x}")
+    store_pages(app.imports.ingestor("main"), stored)
+    app.library("main").update_record(stored)
+    page = open_page("library", page=EN)
     shown = words(page)
     assert "By Ida [Lewis]" in shown
     assert "Published 2024-03-05" in shown
@@ -225,33 +231,33 @@ def test_a_page_that_is_not_there_leads_back_to_the_list(open_page: Open) -> Non
     assert [toast.value for toast in page.toast] == [label("page_not_here", "en")]
 
 
-def test_a_schedule_is_set_and_taken_back(open_page: Open, app: FakeApp, language: str) -> None:
+def test_a_schedule_is_set_and_taken_back(open_page: Open, app: App, language: str) -> None:
     page = open_page("library", language)
     page.selectbox(key="schedule-site").select("lighthouse.example")
     page.number_input(key="schedule-every-library").set_value(2)
     page.button(key="schedule-set-library").click().run()
     assert not page.exception
-    (view,) = app.imports.schedules.views
+    (view,) = app.imports.schedules.schedules("main")
     assert (view.schedule.site, view.schedule.every_hours) == ("lighthouse.example", 48)
     assert f"lighthouse.example** · {label('every_days', language, count=2)}" in words(page)
     page.button(key=f"schedule-remove-{view.schedule.id}").click().run()
-    assert not app.imports.schedules.views
+    assert not app.imports.schedules.schedules("main")
 
 
-def test_one_page_has_a_schedule_of_its_own(open_page: Open, app: FakeApp) -> None:
-    page = open_page("library", page=f"{1:032x}")
+def test_one_page_has_a_schedule_of_its_own(open_page: Open, app: App) -> None:
+    page = open_page("library", page=EN)
     page.selectbox(key="schedule-unit-page").select("hours")
     page.number_input(key="schedule-every-page").set_value(12)
     page.button(key="schedule-set-page").click().run()
-    (view,) = app.imports.schedules.views
-    assert (view.schedule.url_hashes, view.schedule.every_hours) == ((f"{1:032x}",), 12)
+    (view,) = app.imports.schedules.schedules("main")
+    assert (view.schedule.url_hashes, view.schedule.every_hours) == ((EN,), 12)
 
 
-def test_the_library_becomes_a_file(open_page: Open, language: str) -> None:
+def test_the_library_becomes_a_file(open_page: Open, app: App, language: str) -> None:
     page = open_page("library", language)
     page.button(key="export-go").click().run()
     assert label("transfer_export", language, library="main") in words(page)
-    page.run()
+    exported(app, page.query_params["transfer"])
     page.run()
     assert not page.exception
     assert page.get("download_button")
@@ -259,14 +265,23 @@ def test_the_library_becomes_a_file(open_page: Open, language: str) -> None:
     assert "transfer" not in page.query_params
 
 
-def test_a_file_becomes_a_library(open_page: Open, app: FakeApp) -> None:
+def exported(app: App, transfer: str) -> bytes:
+    """Return the file of an export once it has ended."""
+    found = until(lambda: (now := app.transfers.transfer(transfer)) and now.state == "done" and now)
+    content: bytes = found.path.read_bytes()
+    return content
+
+
+def test_a_file_becomes_a_library(open_page: Open, app: App) -> None:
+    content = exported(app, app.transfers.export("main"))
     page = open_page("library")
     page.text_input(key="import-name-0").set_value("second")
     uploader = next(one for one in page.file_uploader if one.key == "import-file-0")
-    uploader.set_value([("main.pagelight", b"the file", "application/zip")]).run()
+    uploader.set_value([("main.pagelight", content, "application/zip")]).run()
     page.button(key="import-go").click().run()
-    assert app.transfers.uploads == [("main.pagelight", "second", b"the file")]
-    assert page.query_params["transfer"] == "transfer1"
+    until(lambda: app.transfers.transfer(page.query_params["transfer"]).state == "done")
+    assert not page.run().exception
+    assert sorted(one.title for one in app.library("second").pages()) == ["Keeping a lighthouse", "灯塔的看守"]
 
 
 def test_a_library_is_renamed(open_page: Open, language: str) -> None:
@@ -277,7 +292,7 @@ def test_a_library_is_renamed(open_page: Open, language: str) -> None:
     assert "library-remove" not in {button.key for button in page.button}
 
 
-def test_a_library_is_removed_after_a_question_and_brought_back(open_page: Open, app: FakeApp, language: str) -> None:
+def test_a_library_is_removed_after_a_question_and_brought_back(open_page: Open, app: App, language: str) -> None:
     name = app.libraries.create("My Notes")
     page = open_page("library", language, library=name)
     page.button(key="library-remove").click().run()
@@ -294,12 +309,15 @@ def test_a_library_is_removed_after_a_question_and_brought_back(open_page: Open,
     assert app.libraries.title(name) == "My Notes"
 
 
-def with_map(app: FakeApp) -> PageMap:
-    """Add and return a map with two subjects, the first of which is about the second of two pages."""
-    first, second = (page.url_hash for page in app.library("main").stored)
-    subjects = ("看守 · 发条", "four · hours")
-    app.page_maps.found = PageMap({first: (0.0, 1.0), second: (1.0, 0.25)}, subjects, {first: 1, second: 0})
-    return app.page_maps.found
+@pytest.fixture
+def page_map(app: App, monkeypatch: pytest.MonkeyPatch) -> PageMap:
+    """Give the library a map with two subjects, the first of which is about the second of two pages."""
+    found = PageMap({EN: (0.0, 1.0), ZH: (1.0, 0.25)}, ("看守 · 发条", "four · hours"), {EN: 1, ZH: 0})
+    future: Future[PageMap] = Future()
+    future.set_result(found)
+    monkeypatch.setattr(app.page_maps, "get", lambda *_: future)
+    monkeypatch.setattr(app.page_maps, "latest", lambda _: found)
+    return found
 
 
 def dots(page: AppTest) -> dict[str, str]:
@@ -308,8 +326,8 @@ def dots(page: AppTest) -> dict[str, str]:
     return {title: attributes for attributes, title in found}
 
 
-def test_the_map_has_a_dot_for_each_page_at_its_place(open_page: Open, app: FakeApp) -> None:
-    with_map(app)
+@pytest.mark.usefixtures("page_map")
+def test_the_map_has_a_dot_for_each_page_at_its_place(open_page: Open) -> None:
     page = open_page("library", view="map")
     found = dots(page)
     assert found.keys() == {"Keeping a lighthouse", "灯塔的看守"}
@@ -321,17 +339,16 @@ def test_the_map_has_a_dot_for_each_page_at_its_place(open_page: Open, app: Fake
     page.text_input(key="library-words").set_value("灯塔").run()
     assert " aside" in dots(page)["Keeping a lighthouse"]
     assert " aside" not in dots(page)["灯塔的看守"]
-    page.text_input(key="requested-page").set_value(first_page(app).url_hash).run()
-    assert page.query_params["page"] == first_page(app).url_hash
+    page.text_input(key="requested-page").set_value(EN).run()
+    assert page.query_params["page"] == EN
     assert "Keeping a lighthouse" in words(page)
 
 
-def test_a_link_to_a_subject_lists_its_pages_alone_and_an_unknown_one_all(open_page: Open, app: FakeApp) -> None:
-    found = with_map(app)
-    page = open_page("library", subject=found.topics[0])
+def test_a_link_to_a_subject_lists_its_pages_alone_and_an_unknown_one_all(open_page: Open, page_map: PageMap) -> None:
+    page = open_page("library", subject=page_map.topics[0])
     assert titles(page) == ["灯塔的看守"]
     assert "subject" not in page.query_params
-    page.button_group(key="library-subject").set_value(found.topics[1]).run()
+    page.button_group(key="library-subject").set_value(page_map.topics[1]).run()
     assert titles(page) == ["Keeping a lighthouse"]
     assert len(titles(open_page("library", subject="gone"))) == 2
 
@@ -341,26 +358,34 @@ def test_a_small_library_has_no_map(open_page: Open) -> None:
 
 
 def test_a_library_of_another_model_moves_and_can_go_back(
-    open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
+    open_page: Open, app: App, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rag.app.libraries._CACHE_SECONDS", 0.0)  # records change without the app's knowledge
-    ensure_registry(app.libraries._client)
-    register(app.libraries._client, "main", library_payload(LibraryInfo("main", MINILM_STORED, 384)))
-    current = app.libraries.current_model()
+    moves, current = app.moves._moves, app.libraries.current_model()
+
+    def change_record(**values: Any) -> None:
+        app._client.set_payload(LIBRARIES, values, [library_id("main")])
+
+    def start(library: str, model: str) -> LibraryMove:
+        moves[library] = LibraryMove(library, model, total=8)
+        return moves[library]
+
+    monkeypatch.setattr(app.moves, "begin", begin := Mock(side_effect=start))
+    change_record(model=MINILM_STORED)
     page = open_page("library", language)
     assert label("move_go", language, model=current) in words(page)
     page.button(key="move-go").click().run()
-    assert app.moves.started == [("main", current)]
-    while "move-close" not in [button.key for button in page.button]:
-        assert label("move_title", language, model=current) in words(page)
-        assert "move-go" not in [button.key for button in page.button]
-        page.run()
-    assert label("move_compared", language, found=4, asked=5) in words(page)
+    begin.assert_called_once_with("main", current)
+    for done in (0, 4, 8):
+        moves["main"] = replace(moves["main"], done=done)
+        assert label("move_title", language, model=current) in words(page.run())
+        assert not {"move-go", "move-close"} & {button.key for button in page.button}
+    moves["main"] = replace(moves["main"], state="done", asked=5, found=4)
+    assert label("move_compared", language, found=4, asked=5) in words(page.run())
     page.button(key="move-close").click().run()
     assert label("move_done", language, model=current) not in words(page)
-    moved = {"model": current, "previous_model": MINILM_STORED, "moved_at": now()}
-    app.libraries._client.set_payload(LIBRARIES, moved, [library_id("main")])
+    change_record(model=current, previous_model=MINILM_STORED, moved_at=now())
     page.run()
     assert "move-go" not in [button.key for button in page.button]
     page.button(key="move-back").click().run()
-    assert app.moves.started[1:] == [("main", "back")]
+    begin.assert_called_with("main", MINILM_STORED)

@@ -57,15 +57,12 @@ def make_page(number: int, title: str, text: str, language: str, site: str = "li
     )
 
 
-def address(page: Page) -> Page:
-    """Return the page under the hash of its address, as a library stores it."""
-    return replace(page, url_hash=url_hash(page.url))
-
-
-LIGHTHOUSE = {
-    "en": address(make_page(1, "Keeping a lighthouse", ENGLISH, "en")),
-    "zh": address(make_page(2, "灯塔的看守", CHINESE, "zh", "灯塔.example")),
-}
+_PAGES = (
+    make_page(1, "Keeping a lighthouse", ENGLISH, "en"),
+    make_page(2, "灯塔的看守", CHINESE, "zh", "灯塔.example"),
+)
+LIGHTHOUSE = {page.language: replace(page, url_hash=url_hash(page.url)) for page in _PAGES}
+"""Both pages, by language, with the hashes of their addresses."""
 
 
 def make_passage(page: Page, quote: str) -> Passage:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from rag.errors import RagError
 from rag.ingest.duplicates import StoreRequest
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import LoadedPage, OnStage, Source, ignore_stage
+from rag.store.values import text_hash
 from rag.types import Decision, IngestResult, Page
 
 
@@ -24,7 +26,8 @@ def store_page(
 def store_pages(ingestor: Ingestor, *pages: Page) -> None:
     """Store these pages, with the given addresses and dates, even if they repeat each other."""
     for page in pages:
-        store_page(ingestor, LoadedPage(Source(page.title, page.url, page.source), page), decision="keep_both")
+        source, stored = Source(page.title, page.url, page.source), replace(page, text_hash=text_hash(page.text))
+        store_page(ingestor, LoadedPage(source, stored), decision="keep_both")
 
 
 def store_texts(ingestor: Ingestor, texts: Mapping[str, str]) -> None:
