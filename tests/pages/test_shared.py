@@ -5,15 +5,14 @@ from __future__ import annotations
 from rag.access import build_person
 from rag.app import App
 from rag.locales import Language, label
-from tests.pages.conftest import ANN, BOB, Admit, Open, words
+from tests.pages.conftest import ANN, BOB, Admit, Open, asked, words
 
 QUESTION = "What lights the tower?"
 
 
 def test_a_link_is_made_opened_and_removed(open_page: Open, app: App, admit: Admit, language: Language) -> None:
     admit(ANN, "@example.com")
-    page = open_page("chat", language)
-    page.chat_input[0].set_value(QUESTION).run()
+    page = asked(open_page("chat", language), app, QUESTION)
     owner = build_person(ANN).owner
     (conversation,) = app.conversations.conversations("main", owner)
     assert not app.conversations.conversation(conversation.id, owner).link
