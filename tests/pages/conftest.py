@@ -99,12 +99,7 @@ def settings() -> dict[str, Any]:
 
 
 @pytest.fixture
-def app(
-    engine: Engine,
-    settings: dict[str, Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[App]:
+def app(engine: Engine, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
     """Yield the app that the pages use, with a page in each language. Its imports wait for `run_imports`."""
     monkeypatch.setattr("rag.app.connect", lambda _: engine.connect())
     with closing(open_app(tmp_path / "data", **settings)) as opened:

@@ -45,14 +45,17 @@ def only_job(app: App) -> JobView:
     return job
 
 
-def added(url: str = A, url_hash: str = "0" * 32) -> IngestResult:
-    return IngestResult(url, url, url_hash, "added", "page_added", "", params={"chunks": 3})
-
-
-def ended(url: str, status: IngestStatus, reason: str, /, *choices: Decision, **params: object) -> IngestResult:
-    """Return a result that is not an added page."""
+def make_result(
+    url: str = A,
+    status: IngestStatus = "added",
+    reason: str = "page_added",
+    /,
+    *choices: Decision,
+    url_hash: str = "a" * 32,
+    **params: object,
+) -> IngestResult:
     preview = "What the page said." if choices else ""
-    return IngestResult(url, url, "a" * 32, status, reason, "", params=params, preview=preview, choices=choices)
+    return IngestResult(url, url, url_hash, status, reason, "", params=params, preview=preview, choices=choices)
 
 
 def open_ended(open_page: Open, app: App, *results: IngestResult, language: str = "en") -> tuple[AppTest, str]:
@@ -72,7 +75,7 @@ def test_an_import_moves_through_its_stages_to_its_end(open_page: Open, app: App
     for stage in STAGES[:-1]:
         app._database.items.set_stage(job, 0, stage)
         assert label(f"stage_{stage}", language) in words(page.run())
-    end_job(app, job, added())
+    end_job(app, job, make_result())
     page.run()
     assert not page.exception
     assert label("status_added", language) in words(page)
@@ -90,7 +93,7 @@ def test_known_links_are_counted_before_the_import(open_page: Open, app: App, la
 
 def test_a_bulk_import_is_followed_in_batches(open_page: Open, app: App, language: str) -> None:
     job = app.imports.external.begin("main", ["dump.jsonl"], lambda: [NewItem(f"dump.jsonl: {n}") for n in range(4)])
-    app._database.items.finish(job, 0, replace(added("dump.jsonl"), params={"added": 900, "failed": 1}))
+    app._database.items.finish(job, 0, make_result("dump.jsonl", added=900, failed=1))
     page = open_page("add", language, job=job)
     assert not page.exception
     assert label("job_kind_bulk", language) in words(page) and label("job_bulk_hint", language) in words(page)
@@ -104,7 +107,7 @@ def test_files_that_are_kept_can_be_read_again(
     assert label("add_files_kept", language) not in words(open_page("add", language))
     sources = [Source(name, f"file:///{name}", "file", data=b"%PDF-") for name in ("a.pdf", "b.pdf")]
     job = app.imports.submit(sources, library="main")
-    end_job(app, job, *(ended(source.url, "failed", "unreadable") for source in sources))
+    end_job(app, job, *(make_result(source.url, "failed", "unreadable") for source in sources))
     monkeypatch.setattr("rag.ingest.jobs.service.READING_VERSION", READING_VERSION + 1)
     page = open_page("add", language)
     assert label("add_files_kept", language) in words(page)
@@ -118,7 +121,12 @@ def half_added(app: App) -> tuple[Page, str]:
     """Import a stored page and a link that fails; return the page and the id of the import."""
     stored, gone = LIGHTHOUSE["en"], "https://example.org/gone"
     job = app.imports.add_urls([stored.url, gone], library="main")
-    end_job(app, job, added(stored.url, stored.url_hash), ended(gone, "failed", "timeout", url=gone, seconds=3))
+    end_job(
+        app,
+        job,
+        make_result(stored.url, url_hash=stored.url_hash),
+        make_result(gone, "failed", "timeout", url=gone, seconds=3),
+    )
     return stored, job
 
 
@@ -219,25 +227,26 @@ def test_a_site_needs_one_address(open_page: Open, app: App) -> None:
     assert not app.imports.jobs.jobs("main")
 
 
-HELD = ended(A, "held", "gate_login", "add_anyway", "skip", seen="Sign in")
+HELD = make_result(A, "held", "gate_login", "add_anyway", "skip", seen="Sign in")
 
 
 def test_a_page_that_was_held_back_is_shown_and_decided_on(open_page: Open, app: App, language: str) -> None:
-    page, job = open_ended(open_page, app, HELD, added("https://example.org/b"), language=language)
+    page, job = open_ended(open_page, app, HELD, make_result("https://example.org/b"), language=language)
     shown = words(page)
     assert label("status_held", language) in shown
     assert "What the page said." in shown
     page.button(key="decide-add_anyway-0").click().run()
     item, _ = app.imports.jobs.items(job)
     assert (item.decision, item.result) == ("add_anyway", None)
-    end_job(app, job, added())
+    end_job(app, job, make_result())
     assert label("count_added", language, count=2) in words(page.run())
 
 
 def test_a_duplicate_tells_what_it_repeats_and_what_can_be_done(open_page: Open, app: App) -> None:
     offered: tuple[Decision, ...] = ("skip", "refresh", "keep_both")
     told = {"title": "Lamps", "other": "https://example.org/lamps", "url_hash": "b" * 32}
-    page, job = open_ended(open_page, app, ended(A, "duplicate", "same_text", *offered, **told))
+    repeated = replace(make_result(A, "duplicate", "same_text", *offered), params=told)
+    page, job = open_ended(open_page, app, repeated)
     assert "“Lamps”" in words(page)
     assert page.button(key="decide-open-0")
     for decision in offered:
@@ -247,9 +256,9 @@ def test_a_duplicate_tells_what_it_repeats_and_what_can_be_done(open_page: Open,
 
 
 def test_what_failed_is_tried_again(open_page: Open, app: App) -> None:
-    page, job = open_ended(open_page, app, ended(A, "failed", "timeout", url=A, seconds=30))
+    page, job = open_ended(open_page, app, make_result(A, "failed", "timeout", url=A, seconds=30))
     page.button(key="job-retry").click().run()
-    end_job(app, job, added())
+    end_job(app, job, make_result())
     assert label("count_added", "en", count=1) in words(page.run())
 
 
@@ -287,9 +296,9 @@ def test_pace_and_time_left_are_told(open_page: Open, app: App, monkeypatch: pyt
 
 
 def test_a_long_import_lists_items_for_review_first_in_pages(open_page: Open, app: App) -> None:
-    results = [added(f"https://example.org/{n}") for n in range(500)]
+    results = [make_result(f"https://example.org/{n}") for n in range(500)]
     url = "https://example.org/401"
-    results[401] = ended(url, "failed", "timeout", url=url, seconds=30)
+    results[401] = make_result(url, "failed", "timeout", url=url, seconds=30)
     results[402] = replace(HELD, url="https://example.org/402")
     page, job = open_ended(open_page, app, *results)
 

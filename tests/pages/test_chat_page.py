@@ -21,17 +21,7 @@ from rag.ui.kit.parts import duration
 from rag.ui.kit.session import Scope
 from rag.ui.kit.sources import anchor_of
 from rag.web.urls import url_hash
-from tests.pages.conftest import (
-    ASKED,
-    QUOTES,
-    ROOT,
-    Open,
-    asked,
-    change_answer,
-    connect_model,
-    newest,
-    words,
-)
+from tests.pages.conftest import ASKED, QUOTES, ROOT, Open, asked, change_answer, connect_model, newest, words
 from tests.support.apps import until
 from tests.support.chat_server import ChatServer, rules
 from tests.support.lighthouse import LIGHTHOUSE, make_citation
@@ -44,30 +34,20 @@ TWICE = "How often was the lamp wound, and the bell rung in fog?"
 QUOTE = QUOTES["en"][0]
 
 
-class Hold:
-    """Quoted answers that wait for `release`."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._released = threading.Event()
-        answer = ExtractiveReasoner.answer
-
-        async def hold(reasoner: ExtractiveReasoner, *question: Any) -> AsyncIterator[str]:
-            await asyncio.to_thread(self._released.wait)
-            async for piece in answer(reasoner, *question):
-                yield piece
-
-        monkeypatch.setattr(ExtractiveReasoner, "answer", hold)
-        monkeypatch.setattr("rag.ui.chat.conversation._QUICK_SECONDS", 0.1)
-
-    def release(self) -> None:
-        self._released.set()
-
-
 @pytest.fixture
-def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hold]:
-    made = Hold(monkeypatch)
-    yield made
-    made.release()
+def release(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Make quoted answers wait until this event is set."""
+    event, answer = threading.Event(), ExtractiveReasoner.answer
+
+    async def wait_and_answer(reasoner: ExtractiveReasoner, *question: Any) -> AsyncIterator[str]:
+        await asyncio.to_thread(event.wait)
+        async for piece in answer(reasoner, *question):
+            yield piece
+
+    monkeypatch.setattr(ExtractiveReasoner, "answer", wait_and_answer)
+    monkeypatch.setattr("rag.ui.chat.conversation._QUICK_SECONDS", 0.1)
+    yield event
+    event.set()
 
 
 def test_an_empty_library_says_what_to_do_next(open_page: Open, app: App, language: str) -> None:
@@ -132,8 +112,9 @@ def test_examples_are_offered_where_their_pages_are(open_page: Open, app: App, l
     assert newest(app).question == row["question"]
 
 
+@pytest.mark.usefixtures("release")
 def test_a_running_answer_shows_its_steps_and_can_be_stopped(
-    open_page: Open, app: App, hold: Hold, monkeypatch: pytest.MonkeyPatch, language: str
+    open_page: Open, app: App, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
     page = open_page("chat", language)
     page.chat_input[0].set_value(ASKED[language]).run()
@@ -162,13 +143,13 @@ def steps_of(app: App, run_id: str) -> list[dict[str, Any]]:
     return [event.data for event in app.events(run_id) if event.kind == "step"]
 
 
-def test_a_reload_finds_a_running_answer_again(open_page: Open, app: App, hold: Hold) -> None:
+def test_a_reload_finds_a_running_answer_again(open_page: Open, app: App, release: threading.Event) -> None:
     first = open_page("chat")
     first.chat_input[0].set_value(ASKED["en"]).run()
     second = open_page("chat", conversation=first.query_params["conversation"])
     assert ASKED["en"] in words(second)
     assert second.button(key=f"stop-{newest(app).id}")
-    hold.release()
+    release.set()
     app.wait(newest(app).run_id, 60)
     second.run()
     assert QUOTE in words(second)

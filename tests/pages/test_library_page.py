@@ -257,7 +257,7 @@ def test_the_library_becomes_a_file(open_page: Open, app: App, language: str) ->
     page = open_page("library", language)
     page.button(key="export-go").click().run()
     assert label("transfer_export", language, library="main") in words(page)
-    exported(app, page.query_params["transfer"])
+    read_export(app, page.query_params["transfer"])
     page.run()
     assert not page.exception
     assert page.get("download_button")
@@ -265,7 +265,7 @@ def test_the_library_becomes_a_file(open_page: Open, app: App, language: str) ->
     assert "transfer" not in page.query_params
 
 
-def exported(app: App, transfer: str) -> bytes:
+def read_export(app: App, transfer: str) -> bytes:
     """Return the file of an export once it has ended."""
     found = until(lambda: (now := app.transfers.transfer(transfer)) and now.state == "done" and now)
     content: bytes = found.path.read_bytes()
@@ -273,7 +273,7 @@ def exported(app: App, transfer: str) -> bytes:
 
 
 def test_a_file_becomes_a_library(open_page: Open, app: App) -> None:
-    content = exported(app, app.transfers.export("main"))
+    content = read_export(app, app.transfers.export("main"))
     page = open_page("library")
     page.text_input(key="import-name-0").set_value("second")
     uploader = next(one for one in page.file_uploader if one.key == "import-file-0")
