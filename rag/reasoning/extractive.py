@@ -94,12 +94,12 @@ class Quotable:
 
     @property
     def introduces(self) -> bool:
-        """Whether the unit is an introduction without what it introduces."""
+        """True for an introduction without what it introduces."""
         return not self.is_code and not self.is_attribute and bool(INTRODUCTION.search(self.text))
 
     @property
     def leads(self) -> bool:
-        """Whether the unit only leads to the next one, as a question of an FAQ or an introduction does."""
+        """True if the unit only leads to the next one: a question, as in an FAQ, or an introduction."""
         return self.introduces or (not self.is_code and bool(_QUESTION.search(self.text)))
 
 
