@@ -13,7 +13,6 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import dropwhile
 from math import ceil
 from typing import Any, AnyStr, Final, NamedTuple, cast
 
@@ -499,7 +498,6 @@ _ENTRY_LINE = lazy_regex(r"^(?P<indent>[ \t]*)(?P<line>[^\s][^\n]*)", re.MULTILI
 _ATTRIBUTE = lazy_regex(r"[$€£¥￥₩]\s?\d|\d\s?(?:元|USD|EUR|GBP)\b|^[(（]?\d|^[^\n:：]{1,40}[:：][ \t]*+[^\s/]")
 _ENDS_CLAUSE = lazy_regex(r"[.!?。！？;；…,，:：][\"”’)）*_]*$")
 _LONGEST_ENTRY_LINE, _LONGEST_PHRASE, _LONGEST_ENTRY, _LONGEST_LABEL = 160, 60, 600, 24
-_MAX_TITLE_LINES = 3
 
 Span = tuple[int, int]
 
@@ -564,31 +562,21 @@ def _find_entries(text: str, start: int, end: int) -> Iterator[Entry]:
         is_item = _LIST_ITEM.match(line) is not None
         is_heading = HEADING.match(line) is not None and not is_indented
         is_line = len(line) <= _LONGEST_ENTRY_LINE and line[0] not in "|>#" and not is_item and is_indented == in_item
-        is_detail = is_line and (len(line) <= _LONGEST_PHRASE if in_item else not _ENDS_CLAUSE.search(line))
+        is_detail = is_line and ((in_item and len(line) <= _LONGEST_PHRASE) or not _ENDS_CLAUSE.search(line))
         if (title or heading) and is_detail and (in_item or _ATTRIBUTE.search(line)):
             attributes.append(span)
             continue
         if attributes:
-            yield _make_entry(text, None if in_item else heading, is_near, title, attributes)
+            is_shown = not in_item and (is_near or title is None or may_be_label(text[slice(*title)]))
+            yield Entry(heading if is_shown else None, title, attributes)
         if attributes or is_heading or is_item or not is_detail:
             heading, is_near, title, attributes = (span if is_heading else heading), is_heading, None, []
         in_item = is_item and not is_indented
         if in_item or (is_detail and not _ATTRIBUTE.search(line)):
             title = span
     if attributes:
-        yield _make_entry(text, None if in_item else heading, is_near, title, attributes)
-
-
-def _make_entry(text: str, heading: Span | None, is_near: bool, title: Span | None, lines: list[Span]) -> Entry:
-    """Return the entry of a title and the lines below it. In a list item, lines above the first attribute belong to the
-    title: a card may begin with "2 colours", above the product's name."""
-    if title and heading is None:
-        rest = list(dropwhile(lambda span: not _ATTRIBUTE.search(text[slice(*span)]), lines))
-        above = lines[: len(lines) - len(rest)] if rest else []
-        if 0 < len(above) < _MAX_TITLE_LINES and not any(_ENDS_CLAUSE.search(text[slice(*span)]) for span in above):
-            title, lines = (title[0], above[-1][1]), rest
-    is_shown = is_near or title is None or may_be_label(text[slice(*title)])
-    return Entry(heading if is_shown else None, title, lines)
+        is_shown = not in_item and (is_near or title is None or may_be_label(text[slice(*title)]))
+        yield Entry(heading if is_shown else None, title, attributes)
 
 
 _LINE_ENDS = lazy_regex(r"\r\n?|[\u0085\u2028\u2029\x0b\x0c]")

@@ -122,7 +122,9 @@ class _Progress:
 
 def _iter_pieces(blocks: Sequence[Block]) -> Iterator[tuple[Any, str]]:
     """Yield pieces of Markdown as (outermost list or None, text); consecutive pieces of one list are adjacent."""
-    tables, progress = find_data_tables(blocks), _Progress(find_cards(blocks))
+    cards = find_cards(blocks)
+    blocks = _begin_with_names(blocks, cards)
+    tables, progress = find_data_tables(blocks), _Progress(cards)
     for table, group in groupby(blocks, key=lambda block: find_table(block, tables)):
         if table is None:
             yield from _iter_prose(list(group), progress)
@@ -179,12 +181,12 @@ def _format_block(block: Block, progress: _Progress) -> tuple[Any, str]:
     place, text = block.place, block.text
     if place.is_code:
         return None, fence_code(text)
+    card = _card_of(block, progress.cards)
+    if card is not None:
+        return card.getparent(), progress.mark(card) + collapse_spaces(text)
     tag = place.node.tag
     if tag in HEADINGS:
         return None, "#" * HEADINGS[tag] + " " + collapse_spaces(text)
-    card = next((node for node in place.ancestors if node in progress.cards), None)
-    if card is not None:
-        return card.getparent(), progress.mark(card) + collapse_spaces(text)
     item, level = _item_of(block)
     if item is not None:
         outermost = next((node for node in place.ancestors if node.tag in _LISTS), None)
@@ -213,14 +215,31 @@ def find_cards(blocks: Iterable[Block]) -> set[Any]:
     return {card for card in cards if not any(node in cards for node in card.iterdescendants())}
 
 
+def _begin_with_names(blocks: Sequence[Block], cards: Collection[Any]) -> list[Block]:
+    """Move the first line of each card that no other card has to its beginning, above lines such as "On sale"."""
+    counts = Counter(block.text for block in blocks)
+    ordered: list[Block] = []
+    for card, group in groupby(blocks, key=lambda block: _card_of(block, cards)):
+        lines = list(group)
+        name = next((i for i, line in enumerate(lines) if counts[line.text] == 1), 0) if card is not None else 0
+        ordered += [lines[name], *lines[:name], *lines[name + 1 :]]
+    return ordered
+
+
+def _card_of(block: Block, cards: Collection[Any]) -> Any:
+    return next((node for node in block.place.ancestors if node in cards), None)
+
+
 def _is_card(blocks: Sequence[Block]) -> bool:
     is_short = len(blocks) > 1 and sum(len(block.text) for block in blocks) <= _MAX_CARD
-    return is_short and not any(
-        block.place.is_code
-        or block.place.node.tag in HEADINGS
-        or len(block.text) > _MAX_CARD_LINE
-        or block.find_above(_NOT_IN_CARDS) is not None
-        for block in blocks
+    begins_section = blocks[0].place.node.tag in HEADINGS
+    return (
+        is_short
+        and not begins_section
+        and not any(
+            block.place.is_code or len(block.text) > _MAX_CARD_LINE or block.find_above(_NOT_IN_CARDS) is not None
+            for block in blocks
+        )
     )
 
 

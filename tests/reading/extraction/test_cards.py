@@ -38,13 +38,18 @@ def test_other_repeated_elements_are_left_as_they_are(page: str) -> None:
     )
 
 
+def test_a_heading_below_the_name_is_a_line() -> None:
+    cards = grid(*(f"<p>Pot {number}</p><h3>Item Number: {number}</h3><p>$9</p>" for number in range(3)))
+    assert html_to_markdown(cards).startswith("- Pot 0\n  Item Number: 0\n  $9\n- Pot 1")
+
+
 def test_the_innermost_cards_count() -> None:
     shelves = [grid(*POTS, kind="pot") for _ in range(3)]
     assert html_to_markdown(grid(*shelves, kind="shelf")).count("- Red pot\n  $4") == 3
 
 
 def test_the_price_of_a_card_belongs_to_its_product() -> None:
-    text = html_to_markdown(grid(*(f"<p>2 colours</p>{pot}" for pot in POTS)))
+    text = html_to_markdown(grid(*(f"<p>On sale!</p>{pot}" for pot in POTS)))
     entry = find_entries(text)[1]
-    assert entry.title and text[slice(*entry.title)] == "- 2 colours\n  Blue pot"
-    assert [text[slice(*span)] for span in entry.attributes] == ["$5"]
+    assert entry.title and text[slice(*entry.title)] == "- Blue pot"
+    assert [text[slice(*span)] for span in entry.attributes] == ["On sale!", "$5"]
