@@ -38,6 +38,8 @@ _FIRST_ELEMENTS = ("Html", "Selectbox", "Button", "ButtonGroup", "MenuButton", "
 _IMPORT = lazy_regex(rb"""(?:\bfrom|\bimport)\s*["']\./([\w.-]+\.js)["']""")
 _PRELOAD = b'<link rel="modulepreload" crossorigin href="./static/js/%s">'
 _HTML = "text/html"
+_PAGE_ROOT = b'<div id="root">'
+"""Only in the app's own page: an exported answer is HTML too, and would open as the skeleton."""
 _COMPRESSIBLE = (_HTML, "text/css", "text/javascript", "application/javascript")
 _CACHE_SIZE = 256
 _CACHE_HEADERS = {"cache-control": "public, max-age=3600"}  # short, since new icons keep the file name
@@ -46,7 +48,7 @@ _APP_ICON = Path(__file__).resolve().parents[1] / "static" / "icon.svg"
 
 
 class FirstLoad:
-    """ASGI middleware that adds style and script to pages, compresses text with gzip, and serves the icon font."""
+    """ASGI middleware that completes the app's page, compresses text with gzip, and serves the icon font."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -89,7 +91,7 @@ class _ResponseRewriter:
 
     async def _send_rewritten(self, headers: MutableHeaders) -> None:
         body = self._body
-        if headers["content-type"].startswith(_HTML):
+        if _PAGE_ROOT in body and headers["content-type"].startswith(_HTML):
             body = _add_assets(body)
             del headers["etag"], headers["last-modified"]
         if self._accepts_gzip:

@@ -13,12 +13,14 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from streamlit.material_icon_names import ALL_MATERIAL_ICONS
 
+from rag.conversations.export import export
+from rag.store.sql.conversation_table import Conversation
 from rag.ui.kit.browser import PAGE_SCRIPT
 from rag.ui.kit.navigation import SHARE_PARAMS
 from rag.ui.serving.first_load import _FIRST_ELEMENTS, FirstLoad, manifest
 from scripts import icons
 
-PAGE = b"<html><head><link rel=stylesheet></head><body><div id=root></div></body></html>"
+PAGE = b'<html><head><link rel=stylesheet></head><body><div id="root"></div></body></html>'
 
 
 def asked(body: bytes, kind: str, path: str = "/", accepts: bytes = b"gzip", status: int = 200) -> Any:
@@ -45,11 +47,24 @@ def asked(body: bytes, kind: str, path: str = "/", accepts: bytes = b"gzip", sta
 def test_a_page_contains_style_and_script_and_has_no_etag() -> None:
     headers, body, asked_with = asked(PAGE, "text/html; charset=utf-8", "/search", accepts=b"")
     assert b'<link rel="manifest" href="./manifest.webmanifest"><link rel="modulepreload"' in body
-    assert body.partition(b"</head>")[2].startswith(b"<body><div id=root></div><style>/* Frame */")
+    assert body.partition(b"</head>")[2].startswith(b'<body><div id="root"></div><style>/* Frame */')
     assert b'</style><div id="skeleton" aria-hidden="true">' in body
     assert body.endswith(f"</div><script>{PAGE_SCRIPT}</script></body></html>".encode())
     assert b"etag" not in headers and not asked_with  # the app is asked for neither a 304 nor compression
     assert headers[b"content-length"] == str(len(body)).encode()
+
+
+def test_a_downloaded_answer_is_sent_as_it_is() -> None:
+    made, _ = export(Conversation("c", "main", "", '<div id="root">', "2026", "2026", 1), [], "html")
+    headers, body, _ = asked(str(made).encode(), "text/html", "/media/1.html", accepts=b"")
+    assert body.decode() == made and b"etag" in headers
+    headers, body, _ = asked(str(made).encode(), "text/html", "/media/1.html")
+    assert gzip.decompress(body).decode() == made
+
+
+def test_the_page_of_this_streamlit_is_recognised() -> None:
+    page = (Path(streamlit.__file__).parent / "static" / "index.html").read_bytes()
+    assert b'id="skeleton"' in asked(page, "text/html", accepts=b"")[1]
 
 
 def test_a_page_preloads_its_scripts_and_requests_nothing_twice() -> None:
