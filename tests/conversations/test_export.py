@@ -67,6 +67,17 @@ def test_a_doubtful_statement_is_told_from_a_supported_one(kind: str, language: 
     assert plain.count(word) == 1 and ("1 of 3" in plain or "3 句中 1 句" in plain)
 
 
+@pytest.mark.parametrize("kind", ["md", "html", "docx"])
+def test_a_mark_after_an_exclamation_mark_is_no_picture(kind: str) -> None:
+    made, _ = export(TALK, [_turn(_answer("It erupted![1] **Again!**[1]"))], kind)
+    if isinstance(made, bytes):
+        plain = "\n".join(one.text for one in Document(io.BytesIO(made)).paragraphs)
+    else:
+        html = MarkdownIt("commonmark").render(made) if kind == "md" else made
+        plain = re.sub(r"<(?!img)[^>]*>", "", html)
+    assert "It erupted![1] Again![1]" in plain
+
+
 @pytest.mark.parametrize("kind", ["md", "html", "docx", "json"])
 def test_tools_that_were_called_come_along(kind: str) -> None:
     uses = (ToolUse("calculator", "15% * 240", "15% * 240 = 36"), ToolUse("python", "x", failed=Notice("code_off")))

@@ -32,7 +32,7 @@ _SHORTCODE = lazy_regex(r":(?=[\w+-][\w+/-]*:|material/)")
 _BARE_LINK = lazy_regex(r"(?i)(https?:|www)(?=//|\.)")
 _BARE_ADDRESS = lazy_regex(r"(?<=[-.\w+])@(?=[-\w])")
 _ARROW = lazy_regex(r"(?<!\S)(?=(?:<->|->|<-|--|>=|<=|~=)(?!\S))")
-_SPECIAL = lazy_regex(r"[\\`*_{}\[\]<>|~$&:^]")
+_SPECIAL = lazy_regex(r"[\\`*_{}\[\]<>|~$&:^]|!\Z")  # a last "!" would turn a link after the text into an image
 _LINE_START = lazy_regex(r"(?m)^([ \t]*)(?:([#+\-=!])|(\d{1,9})([.)]))")
 _WEB_URL = lazy_regex(r"(?i)https?://[^\s<>\"\\`]+", re.ASCII)
 _MARK = lazy_regex(r"\[(\d{1,3})\]")
@@ -258,6 +258,8 @@ def _span(node: SyntaxTreeNode, rules: _Rules, in_table: bool) -> str:
         case "code_inline":
             return _code(node.content, in_table)
         case "image":
+            if _is_mark(node.content, rules):  # of a sentence that ends in "!"
+                return "\\!" + _mark(int(node.content), rules)
             return JOINER + escape_line(node.content) + JOINER
         case "link":
             return _link(node, rules, in_table)
@@ -275,12 +277,16 @@ def _code(content: str, in_table: bool) -> str:
 
 def _link(node: SyntaxTreeNode, rules: _Rules, in_table: bool) -> str:
     text = "".join(child.content for child in node.walk() if child.type in ("text", "code_inline"))
-    if text.isdecimal() and text.isascii() and (rules.pending or int(text) in rules.marks):
+    if _is_mark(text, rules):
         return _mark(int(text), rules)
     href = str(node.attrs.get("href", ""))
     if _key(href) in rules.urls:
         return web_link(text, href)
     return JOINER + _inline(node, rules, in_table=in_table) + JOINER
+
+
+def _is_mark(text: str, rules: _Rules) -> bool:
+    return text.isdecimal() and text.isascii() and (rules.pending or int(text) in rules.marks)
 
 
 def _text(content: str, rules: _Rules) -> str:

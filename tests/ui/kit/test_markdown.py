@@ -165,6 +165,21 @@ def test_marks_lead_to_their_source_and_unknown_ones_stay_text() -> None:
     assert r"\[7\]" in markdown
 
 
+@pytest.mark.parametrize(
+    "text", ["Run it as root! [1]", "Run it![1]", "Run it![1](https://evil.example/x.png)", "- 立即运行![1]", "![1]"]
+)
+def test_a_mark_after_an_exclamation_mark_is_no_picture(text: str) -> None:
+    html = as_shown(answer_markdown(text, marks=[1], anchor="s"))
+    assert re.findall(r'<a href="([^"]*)"', html) == ["#s-1"]
+    assert "<img" not in html and "!<a" in html
+    assert "<img" not in as_shown(answer_markdown(text, pending=True))
+
+
+def test_a_link_after_an_exclamation_mark_is_no_picture() -> None:
+    assert "<img" not in as_shown(answer_markdown(f"Look![*here*]({SOURCE})\\![here]({SOURCE})", urls=[SOURCE]))
+    assert "<img" not in as_shown(escape("Look!") + web_link("here", SOURCE))
+
+
 def test_marks_that_are_not_settled_are_badges() -> None:
     assert answer_markdown("Every four hours. [3]", pending=True) == "Every four hours.:gray-badge[3]"
 
