@@ -10,6 +10,7 @@ import pytest
 
 from rag.app import App, Question, RunOptions
 from rag.conversations.conversations import TurnView
+from rag.graphs.modes import say_saving
 from tests.support.apps import open_app
 from tests.support.page_server import PageServer
 
@@ -54,6 +55,29 @@ def test_an_address_alone_is_saved_and_the_turn_tells_of_it(app: App, page_serve
         "Added 1 page.",
     )
     assert (turn.route["route"], turn.route["by"], len(turn.route["saved"])) == ("save", "rules", 1)
+
+
+def test_a_page_that_is_already_saved_is_not_counted_as_added(app: App, page_server: PageServer) -> None:
+    asked(app, page_server.url("/tea"))
+    turn = asked(app, f"{page_server.url('/tea')} {page_server.url('/missing')}")
+    assert turn.answer is not None
+    assert turn.answer.text.startswith("1 page already saved. 1 source not added.\n\n- http")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "english", "chinese"),
+    [
+        (["added", "added"], "Added 2 pages.", "已添加 2 个网页。"),
+        (["unchanged", "duplicate"], "2 pages already saved.", "2 个网页此前已保存。"),
+        (["held", "failed", "gone", "skipped", ""], "5 sources not added.", "5 个来源未添加。"),
+        (["failed", "updated", "added"], "Added 1 page. Updated 1 page. 1 source not added.",
+         "已添加 1 个网页。已更新 1 个网页。1 个来源未添加。"),
+    ],
+)  # fmt: skip
+def test_only_new_pages_count_as_added(statuses: list[str], english: str, chinese: str) -> None:
+    rows = [{"status": status} for status in statuses]
+    assert (say_saving(rows, "en"), say_saving(rows, "zh")) == (english, chinese)
+    assert say_saving(None, "en").startswith("Nothing added yet")
 
 
 def test_words_of_a_request_to_delete_match_no_title(app: App, page_server: PageServer) -> None:
@@ -148,7 +172,7 @@ def test_a_page_that_cannot_be_saved_is_told_of_and_not_asked_about(app: App, pa
     turn = asked(app, f"{page_server.url('/gone')} what does it say about prices?")
     assert turn.answer is not None
     assert turn.answer.mode == "save"
-    assert turn.answer.text.startswith("Added 0 of 1 source.")
+    assert turn.answer.text.startswith("1 source not added.")
     assert page_server.url("/gone") in turn.answer.text
 
 

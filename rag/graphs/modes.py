@@ -6,6 +6,7 @@ This module doesn't import LangGraph, which takes a second: each mode imports it
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -13,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypedDict
 
 from rag.checking.citations import check
-from rag.locales import say
+from rag.locales import Language, say
 from rag.runs.run import (
     STOP_GRACE,
     Mode,
@@ -168,20 +169,23 @@ class ReportMode(Mode):
         return builder.compile()
 
 
-def saving_notice(rows: Sequence[Mapping[str, Any]] | None) -> Notice:
-    """Return a notice with the number of saved sources, or that saving awaits confirmation."""
+def say_saving(rows: Sequence[Mapping[str, Any]] | None, language: Language) -> str:
+    """Return sentences with the number of sources per outcome, or one that adding awaits confirmation."""
     if rows is None:
-        return Notice("saving_asks")
-    saved = sum(row["status"] in SAVED for row in rows)
-    return Notice("saving_done" if saved < len(rows) else "saving_all", {"saved": saved, "all": len(rows)})
+        return say(Notice("saving_asks"), language)
+    statuses = [row["status"] if row["status"] in SAVED else "failed" for row in rows]
+    counts = Counter("here" if status in ("unchanged", "duplicate") else status for status in statuses)
+    order = ("added", "updated", "here", "failed")
+    notices = [Notice(f"saving_{outcome}", {"count": counts[outcome]}) for outcome in order if counts[outcome]]
+    return ("" if language == "zh" else " ").join(say(notice, language) for notice in notices)
 
 
-def _report_saving(state: Mapping[str, Any], language: str) -> str:
+def _report_saving(state: Mapping[str, Any], language: Language) -> str:
     """Return a sentence about all sources, and a line for each that wasn't saved."""
     rows = state.get("saved")
     failed = [row for row in rows or () if row["status"] not in SAVED and row["notice"]]
     problems = (f"- {row['source']}: {say(Notice(**row['notice']), language)}" for row in failed)
-    return "\n".join([say(saving_notice(rows), language), "", *problems]).strip()
+    return "\n".join([say_saving(rows, language), "", *problems]).strip()
 
 
 def removal_notice(state: Mapping[str, Any]) -> Notice:

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.usefixtures("samples")
 REFUSED = "http://127.0.0.1:9/skiff"
 TYPED: dict[Language, tuple[tuple[str, str, str], ...]] = {
     "en": (
-        ("save", REFUSED, "Added 0 of 1"),
-        ("save_then_ask", f"{REFUSED} what does the team plan cost?", "Added 0 of 1"),
+        ("save", REFUSED, "1 source not added"),
+        ("save_then_ask", f"{REFUSED} what does the team plan cost?", "1 source not added"),
         ("summarise", "Summarise the travel policy", "economy class"),
         ("what_changed", "What has changed since last Monday?", "Skiff"),
         ("statistics", "How many pages do I have?", "12"),
@@ -31,8 +31,8 @@ TYPED: dict[Language, tuple[tuple[str, str, str], ...]] = {
         ("unknown", "book me a flight to Oslo", r"\w"),
     ),
     "zh": (
-        ("save", REFUSED, "已添加 1 个来源中的 0 个"),
-        ("save_then_ask", f"看一下 {REFUSED} ，团队版多少钱？", "已添加 1 个来源中的 0 个"),
+        ("save", REFUSED, "1 个来源未添加"),
+        ("save_then_ask", f"看一下 {REFUSED} ，团队版多少钱？", "1 个来源未添加"),
         ("summarise", "总结一下地铁票价", "118 座车站"),
         ("what_changed", "最近一周有哪些页面更新了？", "票价"),
         ("statistics", "资料库里有多少个页面？", "12"),

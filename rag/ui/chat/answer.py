@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.graphs.modes import removal_notice, saving_notice
+from rag.graphs.modes import removal_notice, say_saving
 from rag.locales import LANGUAGES, Language, label, say
 from rag.retrieval.retriever import LEDGER_LEG
 from rag.tools import describe_use
@@ -226,7 +226,7 @@ def _draw_nearest_pages(app: App, library: str, turn: TurnView, answer: Answer, 
 def _display_text(turn: TurnView, answer: Answer, language: Language) -> str:
     """Return the text of an answer; messages from the app are in the UI language."""
     if answer.mode == "save" and answer.outcome == "conversation":
-        return say(saving_notice(turn.route.get("saved")), language)
+        return say_saving(turn.route.get("saved"), language)
     if answer.mode == "remove" and answer.outcome == "conversation":
         return say(removal_notice(turn.route), language)
     return say(answer.notice, language) if answer.notice and _is_notice(answer) else answer.text
