@@ -118,20 +118,16 @@ def _draw_list(app: App, library: str, pages: list[Page], language: Language) ->
     if colours:
         draw_map(page_map, pages, listed.pages, colours, language)
     elif listed.pages:
-        above = st.container()
+        is_editor = app.roles.has(library, "editor")
+        st.caption(label("library_pick" if is_editor else "library_open", language))
         identity = f"{library}-{len(pages)}-{hash((criteria, tuple(matches)))}"
         opened, selected = draw_page_table(listed.pages, excluded, identity, language)
         if opened is not None:
             clear_selection()
             set_param("page", opened.url_hash)
             st.rerun()
-        with above:
-            if not app.roles.has(library, "editor"):
-                st.caption(label("library_open", language))
-            elif selected:
-                draw_bulk(app, library, selected, excluded, language)
-            else:
-                st.caption(label("library_pick", language))
+        if is_editor and selected:
+            draw_bulk(app, library, selected, excluded, language)
     else:
         text = label("library_no_match", language, text=escape_line(criteria.words)) if criteria.words else ""
         st.info(text or label("library_none_such", language), icon=":material/search_off:")

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Locator, expect
 from rag.conversations.trees import nodes_of
 from rag.locales import label
 from rag.ui.chat.diagrams import NARROW, WIDE, Layout, plan_diagram, tree_diagram
-from tests.e2e.conftest import LOCALES, OpenTab, ask, open_expander
+from tests.e2e.conftest import LOCALES, OpenTab, ask, open_expander, wait_until_idle
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer, rules
 from tests.support.tree_rows import row
@@ -79,6 +79,22 @@ def test_the_hint_in_the_question_box_fits_a_phone(open_tab: OpenTab, language: 
     box = open_tab(language, width=390).get_by_placeholder(label("chat_placeholder", language))
     expect(box).to_be_visible()
     assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+
+
+@pytest.mark.usefixtures("samples")
+def test_selecting_a_page_does_not_move_the_table(open_tab: OpenTab) -> None:
+    page = open_tab("en", "/library")
+    table = page.get_by_test_id("stDataFrame")
+    table.locator("canvas").first.wait_for()
+    wait_until_idle(page)
+    before = table.bounding_box()
+    assert before is not None
+    for line, count in ((1, "1 selected"), (2, "2 selected")):
+        page.mouse.click(before["x"] + 18, before["y"] + 35 * (line + 0.5))
+        expect(page.locator(".st-key-bulk")).to_contain_text(count)
+    assert table.bounding_box() == before
+    bar = page.locator(".st-key-bulk").bounding_box()
+    assert bar is not None and bar["y"] + bar["height"] <= 900
 
 
 def below(one: Locator, other: Locator) -> bool:
