@@ -81,6 +81,19 @@ def test_the_hint_in_the_question_box_fits_a_phone(open_tab: OpenTab, language: 
     assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
+@pytest.mark.parametrize("width", [1280, 800, 390])
+def test_a_long_question_has_the_width_of_its_box(open_tab: OpenTab, width: int) -> None:
+    page = open_tab("en", width=width)
+    box, menus = page.get_by_test_id("stChatInputTextArea"), page.locator(".st-key-composer-menus")
+    expect(menus).to_be_visible()
+    assert not overlap(box, menus)
+    box.fill("Why does the lamp turn? " * 12)
+    outer = page.locator(".st-key-composer").bounding_box()
+    assert outer is not None
+    page.wait_for_function(f"box => box.clientWidth > {outer['width'] - 40}", arg=box.element_handle())
+    assert not overlap(box, menus)
+
+
 @pytest.mark.usefixtures("samples")
 def test_selecting_a_page_does_not_move_the_table(open_tab: OpenTab) -> None:
     page = open_tab("en", "/library")
@@ -95,6 +108,13 @@ def test_selecting_a_page_does_not_move_the_table(open_tab: OpenTab) -> None:
     assert table.bounding_box() == before
     bar = page.locator(".st-key-bulk").bounding_box()
     assert bar is not None and bar["y"] + bar["height"] <= 900
+
+
+def overlap(one: Locator, other: Locator) -> bool:
+    first, second = one.bounding_box(), other.bounding_box()
+    assert first is not None and second is not None
+    pairs = (("x", "width"), ("y", "height"))
+    return all(first[at] < second[at] + second[size] and second[at] < first[at] + first[size] for at, size in pairs)  # type: ignore[literal-required]
 
 
 def below(one: Locator, other: Locator) -> bool:
