@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rag.locales import label
-from tests.e2e.conftest import OpenTab, ask
+from tests.e2e.conftest import OpenTab, ask, click_until, wait_until_idle
 from tests.e2e.test_hostile_answers import connect
 from tests.e2e.test_main_job import QUESTIONS
 from tests.support.chat_protocol import Reply, Request
@@ -46,8 +46,21 @@ def test_a_conversation_is_found_again_and_goes_on(open_tab: OpenTab, tmp_path: 
         other.get_by_role("button", name="HTML").click()
     file = tmp_path / download.value.suggested_filename
     download.value.save_as(file)
-    assert answer in file.read_text(encoding="utf-8")
+    html = file.read_text(encoding="utf-8")
+    assert answer in html and "skeleton" not in html
     assert file.suffix == ".html"
+
+
+def test_on_a_phone_the_sidebar_closes_behind_a_choice(open_tab: OpenTab) -> None:
+    page = open_tab("en", width=390)
+    ask(page, QUESTIONS["en"][0])
+    for chosen in (".st-key-talk-new", "[class*='st-key-talk-other-']"):
+        wait_until_idle(page)
+        page.get_by_test_id("stExpandSidebarButton").click()
+        button = page.locator(f"{chosen} button").first
+        click_until(button, page.get_by_test_id("stExpandSidebarButton"))
+        expect(button).not_to_be_in_viewport()
+    expect(page.locator(ANSWER)).to_be_visible(timeout=TIMEOUT)
 
 
 def test_a_reload_during_an_answer_loses_nothing_and_a_stop_keeps_its_text(open_tab: OpenTab) -> None:

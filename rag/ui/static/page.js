@@ -80,6 +80,13 @@
     return true;
   }
 
+  /* On a narrow screen, the sidebar covers the conversation that was chosen in it. */
+  const TALKS = ".st-key-talk-new button, .st-key-talks [data-testid='stButton'] button";
+  function closeSidebar(event) {
+    const chosen = event.target.closest?.(TALKS);
+    if (chosen && matchMedia("(max-width: 768px)").matches) find('[data-testid="stSidebarCollapseButton"] button')?.click();
+  }
+
   /* A dot on the map opens its page in this tab; with a modifier key it acts as a normal link. */
   function openDot(event) {
     const dot = event.target.closest?.("a.dot");
@@ -258,6 +265,7 @@
     addEventListener("click", openDot, true);
     addEventListener("click", copyOrShare);
     addEventListener("click", openEntry);
+    addEventListener("click", closeSidebar);
     addEventListener("keydown", onKey);
     ["pointerover", "pointerdown", "focusin"].forEach((act) => addEventListener(act, makeBookmark, true));
     new MutationObserver(() => { replaceDialogs(); nameUploaders(); }).observe(document.body, { childList: true, subtree: true });
