@@ -28,6 +28,7 @@ from rag.runs.run import (
 )
 from rag.text import question_language, trim_to_sentences
 from rag.types import SAVED, Answer, Notice, Outcome, Passage, ToolUse
+from rag.web.urls import mentions_any
 
 _COMPOSING_CALLS: Final = 10  # additional calls for an answer composed passage by passage, one for each
 _CODES_WITH_USABLE_TEXT: Final = frozenset({"run_stopped", "run_too_long", "budget_seconds", "quoted_budget_seconds"})
@@ -183,9 +184,13 @@ def say_saving(rows: Sequence[Mapping[str, Any]] | None, language: Language) -> 
 def _report_saving(state: Mapping[str, Any], language: Language) -> str:
     """Return a sentence about all sources, and a line for each that wasn't saved."""
     rows = state.get("saved")
-    failed = [row for row in rows or () if row["status"] not in SAVED and row["notice"]]
-    problems = (f"- {row['source']}: {say(Notice(**row['notice']), language)}" for row in failed)
-    return "\n".join([say_saving(rows, language), "", *problems]).strip()
+    lines = [say_saving(rows, language), ""]
+    for row in rows or ():
+        if row["status"] not in SAVED and row["notice"]:
+            sentence = say(Notice(**row["notice"]), language)
+            is_named = mentions_any(sentence, row["source"], row["url"])
+            lines.append(f"- {sentence}" if is_named else f"- {row['source']}: {sentence}")
+    return "\n".join(lines).strip()
 
 
 def removal_notice(state: Mapping[str, Any]) -> Notice:

@@ -239,6 +239,11 @@ def site_and_folder(start: str, prefix: str) -> tuple[str, str]:
     return site_of(parts.netloc), path if prefix else parts.path.rpartition("/")[0] + "/"
 
 
+def mentions_any(sentence: str, *addresses: str) -> bool:
+    """Return whether one of these non-empty URLs or file names is in `sentence`."""
+    return any(address in sentence for address in addresses if address)
+
+
 def site_of(netloc: str) -> str:
     """Return host and port without `www.` and default ports."""
     return netloc.rpartition("@")[2].removeprefix("www.").removesuffix(":80").removesuffix(":443")

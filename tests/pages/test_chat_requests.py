@@ -43,6 +43,7 @@ def test_added_pages_are_listed_by_title_and_a_failure_once(open_page: Open, app
     assert page_server.url("/tea") not in "\n".join(rows)
     answer = [one.value for one in page.markdown if "Added 1 page. 1 source not added." in one.value]
     assert len(answer) == 1 and "missing" not in answer[0]
+    assert "\n".join(rows).count("/missing") == 1
 
 
 def test_a_page_is_removed_after_a_confirmation(

@@ -18,6 +18,7 @@ from rag.ui.kit.job_progress import draw_import_card, draw_progress
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.session import jobs_of, session
+from rag.web.urls import mentions_any
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -148,11 +149,10 @@ def _draw_saving(app: App, library: str, turn: TurnView, data: Mapping[str, Any]
     for place, row in enumerate(rows[:_LIMIT]):
         good = row["status"] in SAVED
         icon = ":green[:material/check:]" if good else ":orange[:material/error:]"
-        sentence = escape_line(say(Notice(**row["notice"]), language)) if row["notice"] else ""
         page = pages.get(row["url_hash"])
-        name = escape_line(shorten(page.title if page and page.title else row["source"], _LONGEST))
+        text = _saving_line(row, page.title if page else "", language)
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"saved-{place}-{turn.id}"):
-            st.caption(f"{icon} {name} · {sentence}", width="content")
+            st.caption(f"{icon} {escape_line(text)}", width="content")
             key = f"saved-open-{place}-{turn.id}"
             if good and st.button(label("way_open", language), type="tertiary", key=key):
                 go("library", page=row["url_hash"])
@@ -164,6 +164,14 @@ def _draw_saving(app: App, library: str, turn: TurnView, data: Mapping[str, Any]
         label("way_all", language, count=len(rows)), type="tertiary", key=f"saved-all-{turn.id}"
     ):
         go("add", job=data["job"])
+
+
+def _saving_line(row: Mapping[str, Any], title: str, language: Language) -> str:
+    """Return a source's result after its page's title, else after its name unless that is part of it."""
+    sentence = say(Notice(**row["notice"]), language) if row["notice"] else ""
+    if not title and mentions_any(sentence, row["source"], row["url"]):
+        return sentence
+    return " · ".join(filter(None, (shorten(title or row["source"], _LONGEST), sentence)))
 
 
 def _choose(app: App, library: str, turn: TurnView, data: Mapping[str, Any], route: str) -> None:

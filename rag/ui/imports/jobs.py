@@ -17,6 +17,7 @@ from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import chunk_count, format_time, short_source
 from rag.ui.kit.passages import passage_markdown, text_height
 from rag.ui.kit.session import Scope, jobs_of, session, set_conversation, set_param
+from rag.web.urls import mentions_any
 
 if TYPE_CHECKING:
     from rag.app import App, JobItem, JobView
@@ -320,8 +321,11 @@ def row_markdown(job: JobView, item: JobItem, title: str, language: Language) ->
         if result.reason == "page_added":  # the chip says the rest
             sentence = chunk_count(result.chunks, language)
         else:
-            sentence = escape_line(say(Notice(result.reason, result.params), language))
-        return f"{chip} {name} :small[:gray[{sentence}]]"
+            plain = say(Notice(result.reason, result.params), language)
+            sentence = escape_line(plain)
+            if not title and mentions_any(plain, item.source, result.url):
+                name = ""
+        return " ".join(filter(None, (chip, name, f":small[:gray[{sentence}]]")))
     if job.state in ("done", "cancelled"):
         return f":gray-badge[{label('job_not_started', language)}] {name}"
     place = _STAGES.index(item.stage)

@@ -37,6 +37,12 @@ def test_a_failure_says_why_in_the_readers_language() -> None:
     assert "30 秒" in row_markdown(JOB, failed, "", "zh")
 
 
+def test_a_failure_has_its_address_once() -> None:
+    failed = item("failed", url="https://example.org/a", seconds=30)
+    assert row_markdown(JOB, failed, "", "en").count("example.org/a") == 1
+    assert "example.org/a" in row_markdown(JOB, item("failed", url="another", seconds=30), "", "en")
+
+
 @pytest.mark.parametrize("source", ["![x](https://evil.example/x.png).md", "https://e.example/:smile:/$x$"])
 def test_a_source_is_outside_text(source: str) -> None:
     for title in ("", source):
