@@ -1,5 +1,6 @@
 import asyncio
 import json
+import re
 import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -61,6 +62,19 @@ def test_an_empty_library_says_what_to_do_next(open_page: Open, app: App, langua
     page.button(key="empty-samples").click().run()
     assert not page.exception
     assert len(app.imports.jobs.jobs("main")) == 1
+
+
+@BOTH
+def test_an_example_of_an_answer_is_only_in_an_empty_library(open_page: Open, app: App, language: str) -> None:
+    def pictures() -> list[str]:
+        html = [one.proto.body for one in open_page("chat", language).get("html")]
+        return [body for body in html if "mark-picture" in body]
+
+    assert not pictures()
+    app.clear_library("main")
+    (picture,) = pictures()
+    quote, rest = label("picture_quote", language), label("picture_rest", language)
+    assert f"{quote}{'' if language == 'zh' else ' '}{rest}" in re.sub("<[^>]*>", "", picture)
 
 
 @BOTH

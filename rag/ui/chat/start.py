@@ -31,12 +31,15 @@ _MAX_EXAMPLES = 3
 
 
 def draw_start(app: App, library: str, language: Language) -> None:
-    """Draw the start screen; in an empty library the questions are those of the sample pages, which a click loads."""
+    """Draw the start screen.
+
+    An empty library shows an example of an answer, and questions about the sample pages, which a click loads.
+    """
     empty = is_empty(app, library)
     with st.container(key="hero"):
         st.markdown(f"# {label('start_promise', language)}", anchors=False)
-        st.html(_picture(language))
         if empty:
+            st.html(_picture(language))
             st.markdown(label("empty_lead", language))
         draw_composer(app, library, language, None)
         if empty:
@@ -61,11 +64,12 @@ def draw_start(app: App, library: str, language: Language) -> None:
 def _picture(language: Language) -> str:
     """Return the HTML of a sentence with its mark, and of the passage that the mark cites."""
     texts = {name: html.escape(label(f"picture_{name}", language)) for name in ("sentence", "page", "quote", "rest")}
+    space = "" if language == "zh" else " "
     return (
         f'<div class="mark-picture" role="img" aria-label="{html.escape(label("picture_label", language))}">'
         f"<p>{texts['sentence']}<b>1</b></p>"
         f"<blockquote><b>1</b> <cite>{texts['page']}</cite>"
-        f"<span><mark>{texts['quote']}</mark> {texts['rest']}</span></blockquote></div>"
+        f"<span><mark>{texts['quote']}</mark>{space}{texts['rest']}</span></blockquote></div>"
     )
 
 
