@@ -21,6 +21,7 @@ from rag.types import Notice, ToolUse, Usage
 from rag.ui.kit.parts import duration
 from rag.ui.kit.session import Scope
 from rag.ui.kit.sources import anchor_of
+from rag.web.search import SearXNG
 from rag.web.urls import url_hash
 from tests.pages.conftest import ASKED, QUOTES, ROOT, Open, asked, change_answer, connect_model, newest, words
 from tests.support.apps import until
@@ -207,6 +208,16 @@ def test_each_mode_says_what_it_does_or_that_it_needs_a_chat_model(open_page: Op
     lines = "\n".join(open_page("chat", language).menu_button(key="mode-menu").options)
     assert label("mode_deep_hint", language) in lines and label("mode_judge_hint", language) in lines
     assert label("chat_connect", language) not in lines
+
+
+def test_the_menu_of_ways_ends_with_deletion_and_has_a_web_search_if_there_is_one(open_page: Open, app: App) -> None:
+    page = asked(open_page("chat"), app)
+    key = f"way-other-{newest(app).id}"
+    without = [line.partition(": ")[2] for line in page.menu_button(key=key).options]
+    assert without[-1] == label("way_remove", "en")
+    assert label("way_web", "en") not in without
+    app.imports.web_search = SearXNG("http://127.0.0.1:9")
+    assert any(label("way_web", "en") in line for line in page.run().menu_button(key=key).options)
 
 
 def test_the_model_menu_lists_the_models_of_the_service_and_tells_the_speed(

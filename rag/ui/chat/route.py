@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
 
-_ICONS = {
+_ICONS = {  # in the order of the menu
     "ask": "forum",
     "save": "bookmark_add",
     "save_then_ask": "bookmark_add",
     "summarise": "summarize",
-    "remove": "delete",
     "what_changed": "update",
     "statistics": "monitoring",
     "calculate": "calculate",
     "date": "calendar_today",
     "web": "public",
+    "remove": "delete",
     "small_talk": "waving_hand",
     "unknown": "help",
 }
@@ -87,9 +87,10 @@ def draw_route_menu(
 ) -> None:
     """Draw the menu of other routes for a message; by default for one that was routed as a plain question."""
     saves = bool(data["addresses"] or data.get("job"))
-    options = [
-        key for key in _ICONS if key not in (data["route"], "small_talk", "unknown") and (saves or key not in _SAVING)
-    ]
+    unavailable = {data["route"], "small_talk", "unknown"} | (set() if saves else set(_SAVING))
+    if app.imports.web_search is None:
+        unavailable.add("web")
+    options = [key for key in _ICONS if key not in unavailable]
 
     def line(route: str) -> str:
         name = label("way_ask_instead" if route == "ask" else f"way_{route}", language)
