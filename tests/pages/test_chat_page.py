@@ -202,7 +202,7 @@ def test_deep_mode_is_asked_for(open_page: Open, app: App) -> None:
 
 def test_each_mode_says_what_it_does_or_that_it_needs_a_chat_model(open_page: Open, app: App, language: str) -> None:
     lines = "\n".join(open_page("chat", language).menu_button(key="mode-menu").options)
-    for key in ("mode_fast_hint", "mode_deep_quoting", "mode_judge_quoting", "chat_connect"):
+    for key in ("mode_fast_hint", "mode_deep_quoting", "mode_research_quoting", "mode_judge_quoting", "chat_connect"):
         assert label(key, language) in lines
     connect_model(app)
     lines = "\n".join(open_page("chat", language).menu_button(key="mode-menu").options)

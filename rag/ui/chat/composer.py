@@ -27,7 +27,7 @@ from rag.ui.chat.options import (
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import close_popover
-from rag.ui.kit.session import MODES, NEED_MODEL, chat_in_use, is_empty, session
+from rag.ui.kit.session import MODES, chat_in_use, is_empty, session
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -77,7 +77,7 @@ def _draw_modes(app: App, language: Language) -> None:
     def line(key: str) -> str:
         if key == _CONNECT:
             return f":material/add_link: {label('chat_connect', language)}"
-        hint = "quoting" if without_model and key in NEED_MODEL else "hint"
+        hint = "quoting" if without_model and key != MODES[0] else "hint"
         text = f":material/{_ICONS[key]}: **{label(f'mode_{key}', language)}** {label(f'mode_{key}_{hint}', language)}"
         return f"{text} :material/check:" if key == selected else text
 
