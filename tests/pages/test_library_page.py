@@ -130,9 +130,9 @@ def test_ticked_pages_go_after_a_confirmation(open_page: Open, app: App, languag
     page.button(key="bulk-remove").click()
     page.button(key="bulk-remove-go").click().run()
     assert [left.title for left in app.library("main").pages()] == ["灯塔的看守"]
-    assert label("pages_removed_one", language) in words(page)
+    assert label("pages_removed_one", language, title="Keeping a lighthouse") in words(page)
     page.button(key="removal-undo-go").click().run()
-    assert label("pages_removed_one", language) not in words(page)
+    assert label("pages_removed_one", language, title="Keeping a lighthouse") not in words(page)
     finish(app, app.imports.jobs.jobs("main")[0].id)
     page.run()
     assert len(app.library("main").pages()) == 2

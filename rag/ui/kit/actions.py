@@ -10,7 +10,7 @@ import streamlit as st
 from rag.errors import RagError, StoreUnavailableError
 from rag.locales import Language, label, label_count, say
 from rag.types import Notice, Page
-from rag.ui.kit.markdown import escape_line
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.session import person_id, session, set_param
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MAX_NAMES = 5
+_MAX_NAMES, _LONGEST = 5, 60
 _UNDO, _RESTORING = "removal", "restoring"
 
 
@@ -84,7 +84,7 @@ def confirm_removal(
             url_hashes = [page.url_hash for page in pages]
             token = app.deletions.record(library, url_hashes)
             app.remove_pages(library, url_hashes)
-            st.session_state[_UNDO] = (token, library, len(url_hashes))
+            st.session_state[_UNDO] = (token, library, len(url_hashes), pages[0].title or pages[0].url)
             after()
             st.rerun()
 
@@ -101,13 +101,13 @@ def draw_decision(words: str, key: str, language: Language, *, disabled: bool = 
 
 def draw_undo(app: App, library: str, language: Language) -> None:
     """Draw the last deletion in this library with Undo; nothing once it is closed."""
-    token, undo_library, count = st.session_state.get(_UNDO, ("", "", 0))
+    token, undo_library, count, first = st.session_state.get(_UNDO, ("", "", 0, ""))
     if undo_library != library:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="removal-undo", gap="small"):
-        st.markdown(
-            f":material/delete: {label_count('pages_removed_one', 'pages_removed', count, language)}", width="content"
-        )
+        title = escape_line(shorten(first, _LONGEST))
+        text = label_count("pages_removed_one", "pages_removed", count, language, title=title)
+        st.markdown(f":material/delete: {text}", width="content")
         if token and st.button(label("remembered_undo", language), icon=":material/undo:", key="removal-undo-go"):
             st.session_state.pop(_UNDO)
             attempt_and_rerun(lambda: _restore(app, token))
