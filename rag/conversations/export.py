@@ -38,7 +38,7 @@ Kind = Literal["md", "html", "docx", "json"]
 
 _MARKS: Final = lazy_regex(r"\[(\d{1,3})\]")
 _MARKS_BEHIND: Final = lazy_regex(r"(?:\s?\[\d{1,3}\])+")
-_HEADING_MARKS: Final = lazy_regex(r"(?m)^ {0,3}#{1,6} +")
+_BLOCK_MARKS: Final = lazy_regex(r"(?m)^ {0,3}(?:(?:> ++)++(?!\d))?(?:#{1,6} +)?")
 _SPECIAL: Final = lazy_regex(r"([\\`*_{}\[\]<>#|~!$&])")
 _NO_XML: Final = lazy_regex("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow (production 2), and carriage returns, which parsers convert to newlines."""
@@ -377,8 +377,8 @@ def _mark_doubts(answer: Answer, language: Language) -> str:
 
 
 def _quote(citation: Citation) -> str:
-    """Return the quote on one line, without Markdown heading marks."""
-    return " ".join(_HEADING_MARKS.sub("", citation.quote).split())
+    """Return the quote on one line, without Markdown marks of headings and quotations."""
+    return " ".join(_BLOCK_MARKS.sub("", citation.quote).split())
 
 
 def _title_of(citation: Citation) -> str:

@@ -78,6 +78,14 @@ def test_a_mark_after_an_exclamation_mark_is_no_picture(kind: str) -> None:
     assert "It erupted![1] Again![1]" in plain
 
 
+@pytest.mark.parametrize("kind", ["md", "html", "docx"])
+def test_a_quote_has_no_marks_of_its_block(kind: str) -> None:
+    made, _ = export(TALK, [_turn(_answer(quote="> ## Risks\n> > It erases.\n> 5 kg"))], kind)
+    if isinstance(made, bytes):
+        made = "\n".join(one.text for one in Document(io.BytesIO(made)).paragraphs)
+    assert "Risks It erases. > 5 kg" in made.replace("\\", "").replace("&gt;", ">")
+
+
 @pytest.mark.parametrize("kind", ["md", "html", "docx", "json"])
 def test_tools_that_were_called_come_along(kind: str) -> None:
     uses = (ToolUse("calculator", "15% * 240", "15% * 240 = 36"), ToolUse("python", "x", failed=Notice("code_off")))

@@ -1,7 +1,7 @@
 """The renderer of page text with highlighted spans, and the search for a question's words in it.
 
-Of the Markdown that extraction leaves, headings become bold, list items get bullets, and tables and code keep their
-form, so that a passage looks as it does in its page. Everything else is escaped.
+Of the Markdown that extraction leaves, headings become bold, list items get bullets, and quotations, tables and code
+keep their form, so that a passage looks as it does in its page. Everything else is escaped.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from rag.ui.kit.markdown import code_block, escape, markdown_table
 
 HEADING = lazy_regex(r"[ \t]{0,3}#{1,6}[ \t]+")
 BULLET = lazy_regex(r"(?<![ \t])[ \t]*+[-*+][ \t]++")
+_QUOTATION = lazy_regex(r"[ \t]*+(?:>(?:[ \t]++|\Z))++(?!\d)")  # without numbers: "> 5 kg" is a comparison
 ROW = lazy_regex(r"[ \t]*\|.*\|[ \t]*")
 RULE = lazy_regex(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*")
 _FENCE = lazy_regex(r"[ \t]*(```+|~~~+)([^`]*)")
@@ -104,6 +105,9 @@ def _kinds(lines: Sequence[_Span]) -> Iterator[str]:
 
 
 def _line(line: _Span) -> str:
+    if quotation := _QUOTATION.match(line.text):
+        inner = _line(line.cut(quotation.end(), len(line.text)))
+        return f"> {inner}" if inner else ""
     heading, bullet = HEADING.match(line.text), BULLET.match(line.text)
     lead = heading or bullet
     body = line.cut(len(lead[0]) if lead else 0, len(line.text))

@@ -29,7 +29,7 @@ def test_a_highlight_over_several_lines_is_marked_in_each() -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_page_text_is_never_markup(text: str) -> None:
     html = as_shown(passage_markdown(text))
-    tags = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "pre", "code"}
+    tags = {"p", "strong", "blockquote", "table", "thead", "tbody", "tr", "th", "td", "pre", "code"}
     assert set(re.findall(r"<([a-z0-9]+)", html)) <= tags
     assert not re.search(r":[\w+-]+:", outside_code(passage_markdown(text)))
 
@@ -47,6 +47,15 @@ def test_code_that_is_cut_or_highlighted_shows_without_its_fences() -> None:
     ends, begins = passage_markdown(CODE[: start + 4] + "…"), passage_markdown("…" + CODE[start:])
     assert as_shown(ends).count("<pre>") == as_shown(begins).count("<pre>") == 1
     assert "<strong>After</strong>" in as_shown(begins)
+
+
+def test_a_quotation_shows_as_one_and_a_comparison_as_text() -> None:
+    text = "> This command erases the disk.\n>\n> - all of it\n\n> 5 kg is too much"
+    shown = passage_markdown(text, (2, 14))
+    assert "> :yellow-background[This command]" in shown
+    html = as_shown(shown)
+    assert html.count("<blockquote>") == 2 and "• all of it" in html
+    assert "<p>&gt; 5 kg" in html and html.count("&gt;") == 1
 
 
 def test_rows_of_dashes_are_rows() -> None:
