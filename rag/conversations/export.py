@@ -126,6 +126,15 @@ def note(answer: Answer, language: Language = "en") -> str:
     return "\n\n".join([f"# {_escape_markdown(answer.question)}", text, *_markdown_sources(answer, language)]) + "\n"
 
 
+def plain_sources(answer: Answer, language: Language = "en") -> str:
+    """Return the cited pages as plain text, each with its marks, title and address; empty without citations."""
+    pages: dict[tuple[str, str], list[int]] = {}
+    for citation in answer.citations:
+        pages.setdefault((_title_of(citation), _link(citation.url)), []).append(citation.n)
+    lines = [" ".join(("".join(f"[{n}]" for n in marks), *filter(None, page))) for page, marks in pages.items()]
+    return "\n".join([_text("export_sources", language), *lines]) if lines else ""
+
+
 def _markdown_sources(answer: Answer, language: Language) -> list[str]:
     if not answer.citations:
         return []

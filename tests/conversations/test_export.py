@@ -14,7 +14,7 @@ from docx import Document
 from markdown_it import MarkdownIt
 
 from rag.conversations.conversations import TurnView
-from rag.conversations.export import export, file_name
+from rag.conversations.export import export, file_name, plain_sources
 from rag.errors import RagError
 from rag.runs.run import answer_from_json
 from rag.store.sql.conversation_table import Conversation
@@ -76,6 +76,13 @@ def test_a_mark_after_an_exclamation_mark_is_no_picture(kind: str) -> None:
         html = MarkdownIt("commonmark").render(made) if kind == "md" else made
         plain = re.sub(r"<(?!img)[^>]*>", "", html)
     assert "It erupted![1] Again![1]" in plain
+
+
+def test_the_plain_sources_have_each_page_once_with_its_address() -> None:
+    first, other = _answer().citations[0], Citation(2, "notes.md", "n", "Notes", "Asleep.", 0, 7, library="b")
+    answer = replace(_answer(), citations=(first, other, replace(first, n=3)))
+    assert plain_sources(answer) == "Sources\n[1][3] Aso https://example.org/aso\n[2] Notes (b)"
+    assert plain_sources(replace(answer, citations=()), "zh") == ""
 
 
 @pytest.mark.parametrize("kind", ["md", "html", "docx"])

@@ -51,6 +51,18 @@ def test_a_conversation_is_found_again_and_goes_on(open_tab: OpenTab, tmp_path: 
     assert file.suffix == ".html"
 
 
+def test_a_copied_answer_has_its_sources(open_tab: OpenTab) -> None:
+    question, answer = QUESTIONS["en"]
+    page = open_tab("en")
+    ask(page, question)
+    page.evaluate("navigator.clipboard.writeText = async text => { window.copiedText = text; }")
+    page.locator("a[href^='#copy-']").click()
+    page.wait_for_function("window.copiedText")
+    text, _, sources = page.evaluate("window.copiedText").partition(f"\n\n{label('export_sources', 'en')}\n")
+    assert answer in text and "[1]" in text
+    assert re.search(r"^\[1\].* https?://", sources)
+
+
 def test_on_a_phone_the_sidebar_closes_behind_a_choice(open_tab: OpenTab) -> None:
     page = open_tab("en", width=390)
     ask(page, QUESTIONS["en"][0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
+from rag.conversations.export import plain_sources
 from rag.conversations.feedback import REASONS
 from rag.locales import Language, label, label_count
 from rag.reasoning.questions import find_earlier_questions
@@ -146,6 +148,8 @@ def draw_actions(app: App, library: str, turn: TurnView, language: Language) -> 
         # page.js handles these two without a redraw.
         links = (f"[:material/{icon}: {label(name, language)}](#{name}-{turn.id})" for name, icon in _LINKS.items())
         st.markdown(" ".join(links), width="content")
+        if turn.answer is not None and (sources := plain_sources(turn.answer, language)):
+            st.html(f'<div class="copied-sources" id="sources-{turn.id}">{html.escape(sources)}</div>')
 
 
 def draw_again(app: App, library: str, turn: TurnView, language: Language) -> None:

@@ -229,17 +229,18 @@
     document.getElementById("source-tip")?.remove();
   }
 
-  /* Copy an answer's text with its marks in brackets, or the URL of its question. */
+  /* Copy an answer's text with its marks in brackets and its sources, or the URL of its question. */
   function copyOrShare(event) {
     const [, act, turn] = event.target.closest?.("a")?.hash.match(/^#(copy|share)-(.+)$/) ?? [];
     if (!act) return;
     event.preventDefault();
     const link = event.target.closest("a");
-    const text = act === "copy" ? answerText(find(`.st-key-answer-${turn}`)) : `${location.href.split("#")[0]}#question-${turn}`;
+    const text = act === "copy" ? answerText(turn) : `${location.href.split("#")[0]}#question-${turn}`;
     copyText(text).then(() => drawTip(link, window.copiedLabel));
   }
 
-  function answerText(answer) {
+  function answerText(turn) {
+    const answer = find(`.st-key-answer-${turn}`), sources = find(`#sources-${turn}`)?.textContent;
     if (!answer) return "";
     const copy = answer.cloneNode(true);
     copy.querySelectorAll(SOURCE).forEach((mark) => mark.replaceWith(/^\d+$/.test(mark.textContent) ? `[${mark.textContent}]` : ""));
@@ -247,7 +248,7 @@
     document.body.append(copy);
     const text = copy.innerText.trim();
     copy.remove();
-    return text;
+    return sources ? `${text}\n\n${sources}` : text;
   }
 
   /* Browsers offer the clipboard API only over TLS and on localhost; elsewhere, use execCommand. */
