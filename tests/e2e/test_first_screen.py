@@ -35,6 +35,23 @@ def test_an_unknown_address_is_told_in_the_language_of_the_page(open_tab: OpenTa
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+def test_the_language_is_remembered_once_it_is_switched(open_tab: OpenTab) -> None:
+    page = open_tab("en", "/?lang=zh")
+    html, home = page.locator("html"), page.url.partition("?")[0]
+    expect(html).to_have_attribute("lang", "zh-CN")
+    page.goto(home)
+    expect(html).to_have_attribute("lang", "en")
+    page.locator(".st-key-sidebar-language").get_by_text("中文").click()
+    expect(html).to_have_attribute("lang", "zh-CN")
+    for address in (f"{home}search", f"{home}search?lang=zh"):
+        page.goto(address)
+        expect(html).to_have_attribute("lang", "zh-CN")
+        wait_until_idle(page)
+        assert "lang" not in page.url
+    page.goto(f"{home}?lang=en")
+    expect(html).to_have_attribute("lang", "en")
+
+
 def test_a_bookmark_carries_the_address_of_the_app_and_a_link_adds_nothing(open_tab: OpenTab) -> None:
     page = open_tab("en", "/?add=https%3A%2F%2Fexample.com%2Fa")
     pasted = page.locator("[class*='st-key-pasted-'] textarea")

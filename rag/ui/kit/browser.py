@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "pagelight_browser"
+LANGUAGE_COOKIE = "pagelight_language"
+"""Set by page.js when the language is switched."""
 _ID = lazy_regex(r"[A-Za-z0-9_-]{43}", re.ASCII)
 PAGE_SCRIPT = (Path(__file__).resolve().parents[1] / "static" / "page.js").read_text(encoding="utf-8").strip()
 _RECEIVE = "receive(document.currentScript.dataset)"

@@ -1,6 +1,6 @@
 """The pages, their order, navigation between them, and the UI language.
 
-The language is that of the switch, else of the URL, else of the browser.
+The language is that of the switch, else of the URL, else of the switch at an earlier visit, else of the browser.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from rag.locales import LANGUAGES, Language, choose_language, label
+from rag.ui.kit.browser import LANGUAGE_COOKIE
 from rag.ui.kit.session import session, set_param
 
 PageName = Literal["chat", "search", "add", "library", "evaluation", "settings"]
@@ -76,18 +77,18 @@ def go(name: PageName, **params: str) -> None:
         st.switch_page(_PAGES[name][0], query_params=params)
 
 
-def _browser_language() -> Language:
-    """Return the browser's preferred language, English by default."""
-    return choose_language(st.context.locale or "")
+def _default_language() -> Language:
+    """Return the language of the last switch in this browser, else the browser's preferred one, else English."""
+    return choose_language(f"{st.context.cookies.get(LANGUAGE_COOKIE, '')},{st.context.locale or ''}")
 
 
 def current_language() -> Language:
-    """Return the UI language, kept in the URL if it differs from the browser's."""
+    """Return the UI language, kept in the URL if it differs from the default."""
     state = session()
     tag = state.language or st.query_params.get("lang", "")
-    language = tag if tag in LANGUAGES else _browser_language()
+    language = tag if tag in LANGUAGES else _default_language()
     state.language = language
-    set_param("lang", "" if language == _browser_language() else language)
+    set_param("lang", "" if language == _default_language() else language)
     return language
 
 

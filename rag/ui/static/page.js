@@ -261,6 +261,14 @@
     field.remove();
   }
 
+  /* Remember the language if it was switched on this page; a link's `?lang=` applies to its own tab only. */
+  function setLanguage(tag) {
+    const switched = window.language && window.language !== tag;
+    window.language = document.documentElement.lang = tag;
+    const secure = location.protocol === "https:" ? "; Secure" : "";
+    if (switched) document.cookie = `pagelight_language=${tag}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
+  }
+
   function addListeners() {
     addEventListener("click", openSource, true);
     addEventListener("click", openDot, true);
@@ -320,7 +328,7 @@
     if (message.keys) replaceDialogs();
     if (message.keys) nameUploaders();
     if (message.keys && window.keysRequested) showKeys();
-    if (message.language) document.documentElement.lang = message.language;
+    if (message.language) setLanguage(message.language);
     if (message.skip) updateSkipLink(message.skip);
     if (message.upload) document.documentElement.style.setProperty("--upload", JSON.stringify(message.upload));
     if (message.scroll_to) keepInView(message.scroll_to);
