@@ -5,7 +5,7 @@
 Each mutant is one change to one function: a comparison, a Boolean or arithmetic operator, a condition, or a number
 (DeMillo, Lipton & Sayward 1978, "Hints on Test Data Selection"). It is tested in a copy of the project by the tests of
 its package, those named after its module first. Prints the mutants that survive. Survivors that FILE lists as detected
-fail the command; --write adds the results to FILE. A mutant is known by its module, function, and change.
+fail the command; --write adds each result to FILE. A mutant is known by its module, function, and change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -155,11 +155,15 @@ def main(arguments: list[str] | None = None) -> int:
                 newly_alive += known.get(mutant.key, False)
                 print(f"{mutant.path} {mutant.function}: {mutant.before!r} as {mutant.after!r}", flush=True)
             known[mutant.key] = detected
+            if options.write:
+                _write(options.known, known)
     print(f"{alive} of {len(mutants)} survive, {newly_alive} of which were detected before")
-    if options.write:
-        lines = [json.dumps({"mutant": key, "detected": value}, ensure_ascii=False) for key, value in known.items()]
-        options.known.write_text("".join(f"{line}\n" for line in sorted(lines)), encoding="utf-8")
     return bool(newly_alive)
+
+
+def _write(file: Path, known: Mapping[tuple[str, ...], bool]) -> None:
+    lines = [json.dumps({"mutant": key, "detected": value}, ensure_ascii=False) for key, value in known.items()]
+    file.write_text("".join(f"{line}\n" for line in sorted(lines)), encoding="utf-8")
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
