@@ -292,6 +292,10 @@ _CANDIDATE = lazy_regex(
 )
 # Where one URL runs into the next; after "=" or "/" it is part of the first (archives, redirects).
 # A run of marks is tried only from its first mark, as a long one would otherwise take quadratic time.
+_WEB = lazy_regex(r"https?://", re.IGNORECASE)
+_WITH_SLASH = lazy_regex(rf"{_SCHEME}/", re.IGNORECASE)
+_SPACES = lazy_regex(r"[ \t]+")
+_ONE_WORD_HOST = lazy_regex(r"https?://(?!localhost$)[^./:?#]*", re.IGNORECASE)
 _NEXT = lazy_regex(r"(?<![=/%&])(?:(?<![,;|])|(?<=[=/%&][,;|]))[,;|]*+(?=https?://)", re.IGNORECASE)
 _TRAILING = ".,;:!?'*~|(&[{"
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
@@ -321,25 +325,50 @@ def find_urls(pasted: str, limit: int | None = MAX_URLS) -> tuple[list[str], int
     why it refuses them. With a limit, only the first _MAX_TEXT characters are read.
     """
     by_key: dict[str, str] = {}
-    for match in _CANDIDATE.finditer(pasted if limit is None else pasted[:_MAX_TEXT]):
-        for address in _extract_addresses(match):
-            by_key.setdefault(url_key(address), address)
+    for _, _, address in _find_addresses(pasted if limit is None else pasted[:_MAX_TEXT]):
+        by_key.setdefault(url_key(address), address)
     urls = list(by_key.values())
     return urls[:limit], max(0, len(urls) - (limit or len(urls)))
 
 
 def locate_urls(text: str) -> list[tuple[int, int, str]]:
-    """Return the web addresses in a text, each as (start, end, address); only _MAX_TEXT characters are read."""
-    spans = []
-    for match in _CANDIDATE.finditer(text[:_MAX_TEXT]):
-        end = match.start()
+    """Return the web addresses in a text, each as (start, end, address); only _MAX_TEXT characters are read.
+
+    If the text has nothing but links, those with other schemes and typos are included, for the guard to refuse.
+    """
+    spans = [span for span in _find_addresses(text[:_MAX_TEXT]) if _WITH_SLASH.match(span[2])]
+    ends = [0, *(end for _, end, _ in spans)]
+    between = "".join(
+        text[end:start] for end, start in zip(ends, [start for start, _, _ in spans] + [None], strict=True)
+    )
+    return spans if not re.search(r"\w", between) else [span for span in spans if _WEB.match(span[2])]
+
+
+def _find_addresses(text: str) -> list[tuple[int, int, str]]:
+    """Return the links in a text, malformed ones too, each as (start, end, address).
+
+    Words without a scheme right after a link that ends within its host are a part of it: the rest of the host would be
+    a stranger's.
+    """
+    spans: list[tuple[int, int, str]] = []
+    end = 0
+    for match in _CANDIDATE.finditer(text):
+        if match["bare"] and spans and _SPACES.fullmatch(text, end, match.start()) and _is_cut_off(spans[-1][2]):
+            start, _, _ = spans.pop()
+            end = match.end()
+            spans.append((start, end, _trim(text[start:end], False)))
+            continue
         for address in _extract_addresses(match):
             spelling = address if address in match.group() else address.partition("://")[2]
             start = max(end, text.find(spelling, end, match.end()))
-            if address.lower().startswith(("http://", "https://")):
-                end = start + len(spelling) if text.startswith(spelling, start) else match.end()
-                spans.append((start, end, address))
+            end = start + len(spelling) if text.startswith(spelling, start) else match.end()
+            spans.append((start, end, address))
     return spans
+
+
+def _is_cut_off(address: str) -> bool:
+    """Return whether a link has no valid host, or ends after a word of it: `https://exa` of `https://exa mple.com`."""
+    return not is_web_address(address) or bool(_ONE_WORD_HOST.fullmatch(address))
 
 
 def _extract_addresses(match: re.Match[str]) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.ingest.sources import find_urls
+from rag.ingest.sources import find_urls, locate_urls
 
 A, B = "https://a.example/x", "https://b.example/y?q=1"
 
@@ -162,3 +162,29 @@ def test_on_a_line_of_its_own_anything_that_names_a_scheme_is_told(line: str) ->
 )
 def test_prose_holds_no_slips(text: str) -> None:
     assert find_urls(text) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("pasted", "links"),
+    [
+        ("https://exa mple.com/page", ["https://exa mple.com/page"]),
+        ("htp://broken..address other.example", ["htp://broken..address other.example"]),
+        ("https://exa\nother.example", ["https://exa", "https://other.example"]),
+        ("http://localhost other.example", ["http://localhost", "https://other.example"]),
+        (f"{A} other.example", [A, "https://other.example"]),
+    ],
+)
+def test_words_after_a_link_cut_off_in_its_host_are_no_link_of_their_own(pasted: str, links: list[str]) -> None:
+    assert find_urls(pasted)[0] == links
+    assert [address for _, _, address in locate_urls(pasted)] == links
+
+
+@pytest.mark.parametrize("text", ["htp://broken..address", "htp:/broken.example", "ftp://x.example/f", f"{A} htp://b"])
+def test_text_of_nothing_but_links_includes_the_broken_ones(text: str) -> None:
+    assert [address for _, _, address in locate_urls(text)] == text.split()
+    assert [address for _, _, address in locate_urls(f"Why is {text} broken?")] == [A] * text.startswith(A)
+
+
+@pytest.mark.parametrize("text", ["std::vector", "mailto:ana@a.example", "C++:"])
+def test_words_with_a_colon_are_no_link(text: str) -> None:
+    assert locate_urls(text) == []
