@@ -126,10 +126,21 @@ def test_a_page_is_removed_by_nobody_but_the_person(harbour: tuple[App, str], te
     assert len(app.library("main").pages()) == 1
 
 
-def test_removing_an_unknown_page_suggests_the_closest_ones(harbour: tuple[App, str]) -> None:
-    turn = asked(harbour[0], "Delete the page about the moon landing")
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("Delete the travel policy page", []),
+        ("Delete the page about the moon landing", []),
+        ("Delete the tea shop harbour page", ["Tea of the Harbour"]),
+        ("Delete the page about crowns for a tin", ["Tea of the Harbour"]),
+    ],
+)
+def test_removing_an_unknown_page_suggests_only_close_ones(
+    harbour: tuple[App, str], text: str, near: list[str]
+) -> None:
+    turn = asked(harbour[0], text)
     assert turn.answer is not None and turn.answer.mode == "remove" and "remove" not in turn.route
-    assert [row["title"] for row in turn.route["near"]] == ["Tea of the Harbour"]
+    assert [row["title"] for row in turn.route["near"]] == near
 
 
 @pytest.mark.parametrize("text", ["How do I delete a tin of tea?", "怎么删除茶叶订单？", "Where is Longjing tea sold?"])
@@ -174,6 +185,15 @@ def test_a_page_that_cannot_be_saved_is_told_of_and_not_asked_about(app: App, pa
     assert turn.answer.mode == "save"
     assert turn.answer.text.startswith("1 source not added.")
     assert turn.answer.text.count(page_server.url("/gone")) == 1
+
+
+@pytest.mark.parametrize("text", ["htp://broken..address", "{url}\nhtp://broken..address", "https://exa mple.com/page"])
+def test_a_broken_link_is_reported(app: App, page_server: PageServer, text: str) -> None:
+    message = text.format(url=page_server.url("/tea"))
+    turn = asked(app, message)
+    assert turn.answer is not None and turn.answer.mode == "save"
+    assert message.splitlines()[-1] in turn.answer.text
+    assert [row["status"] for row in turn.route["saved"]] == ["added"] * message.count("/tea") + ["failed"]
 
 
 def test_many_addresses_are_asked_about_first(app: App, page_server: PageServer) -> None:

@@ -19,7 +19,7 @@ from rag.dates import find_period
 from rag.errors import RagError
 from rag.reasoning.chat import ChatReasoner
 from rag.retrieval.context import SURE_THRESHOLD
-from rag.retrieval.page_names import asks_for_all, find_addresses, find_named_pages, find_nearest, topic_of
+from rag.retrieval.page_names import asks_for_all, find_addresses, find_named_pages, find_nearest, topic_of, words
 from rag.retrieval.retriever import CachedEvidence, PageReader, ScopedSearch
 from rag.routing.router import (
     ROUTES,
@@ -57,6 +57,8 @@ _READERS: Final[Mapping[Route, Callable[[str], bool]]] = {"calculate": can_calcu
 _SAVING: Final = ("save", "save_then_ask")
 _MIN_CONFIDENCE: Final = 0.85
 """Minimum confidence that a message within a conversation is not a short follow-up."""
+_MIN_NEAR_SHARE: Final = 0.6
+"""Minimum share of the words of a page to remove in the name of one that is suggested instead: not one of two."""
 _POLL_SECONDS: Final = 0.25
 _MAX_ROWS: Final = 50  # sources listed with a turn
 
@@ -245,7 +247,7 @@ class Dispatcher:
 
 def _pages_to_remove(run: Run) -> dict[str, Any]:
     """Return the pages to remove after confirmation: those that the message names, or the conversation's recent ones if
-    it names none; else those nearest to its topic."""
+    it names none; else those whose names or passages have its topic."""
     reader, text = run.cache.retriever.reader, run.question.text
     listed = list(reader.list_pages(dated=False)) if reader else []
     topic = topic_of(strip_words(text, "remove"))
@@ -253,8 +255,10 @@ def _pages_to_remove(run: Run) -> dict[str, Any]:
     recent = [page for page in listed if page.url_hash in run.recent_pages and not has_name]
     if pages := find_named_pages(text, listed) or recent:
         return {"remove": [_page_row(page, reader) for page in pages]}
-    nearby = [passage.url_hash for passage in run.cache.search(topic)] if listed and topic else []
-    return {"near": [_page_row(page, reader) for page in find_nearest(topic, listed, nearby)]}
+    found = run.cache.search(topic) if listed and topic else []
+    nearby = [one.url_hash for one in found if words(topic) <= words(f"{one.title} {one.text}")]
+    near = find_nearest(topic, listed, nearby, min_share=_MIN_NEAR_SHARE)
+    return {"near": [_page_row(page, reader) for page in near]}
 
 
 def _page_row(page: Page, reader: PageReader | None) -> dict[str, str]:

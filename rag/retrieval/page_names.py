@@ -223,13 +223,16 @@ def find_pages_with(topic: str, pages: Sequence[Page]) -> list[Page]:
     return [page for page in pages if wanted and wanted <= words(f"{page.title} {slug(page)} {page.site}")]
 
 
-def find_nearest(topic: str, pages: Sequence[Page], found: Sequence[str], limit: int = 5) -> list[Page]:
-    """Return up to `limit` pages: those whose names share words with a topic, most similar first, then those in
-    `found`, the hashes that a search for it returned."""
+def find_nearest(
+    topic: str, pages: Sequence[Page], found: Sequence[str], limit: int = 5, *, min_share: float = 0.0
+) -> list[Page]:
+    """Return up to `limit` pages: those whose names share words with a topic, at least `min_share` of them, most
+    similar first, then those in `found`, the hashes that a search for it returned."""
     topic_words = words(topic)
     similarity = {page.url_hash: len(topic_words & (words(page.title) | words(slug(page)))) for page in pages}
     by_hash = {page.url_hash: page for page in pages}
     by_name = [key for key in sorted(similarity, key=lambda key: -similarity[key]) if similarity[key]]
+    by_name = [key for key in by_name if similarity[key] >= min_share * len(topic_words)]
     return [by_hash[key] for key in dict.fromkeys([*by_name, *found]) if key in by_hash][:limit]
 
 
