@@ -83,6 +83,7 @@ ADDRESS: Final = "\u27e8url\u27e9"
 SITE: Final = "\u27e8site\u27e9"
 """The placeholders for links in a message."""
 _WORD: Final = lazy_regex(r"\w")
+_QUOTED: Final = lazy_regex(r"《[^《》]{1,120}》|[“「][^“”「」]{1,120}[”」]|\"[^\"]{1,120}\"")
 _EDGE_PUNCTUATION: Final = (
     " \t\r\n,;:|<>()[]\"'\u2018\u2019\u201c\u201d\uff0c\u3001\uff1b\uff1a\uff08\uff09\u3010\u3011\u300a\u300b"
 )
@@ -200,6 +201,7 @@ _PATTERNS: Final = {name: _whole_words(pattern) for name, pattern in _FIELDS.ite
 _FUNCTION_WORDS: Final = lazy_regex(rf"(?<![{_LATIN}])(?:{_FUNCTION})(?![{_LATIN}])|[{_FUNCTION_ZH}]", re.IGNORECASE)
 _LATIN_WORD: Final = lazy_regex(rf"[{_LATIN}]{{2,}}")
 _HAN: Final = lazy_regex("[\u3400-\u9fff]")
+_SUMMARY_FIELDS: Final = frozenset({"summary", "page", "library", "you"})
 FEATURE_NAMES: Final = (
     *_FIELDS, "address", "site", "first_search", "left_0", "left_1", "left_2", "left_3", "left_more",
     "short", "brief", "long", "story",
@@ -236,6 +238,14 @@ def is_save_only(clause: str) -> bool:
     """True if a clause asks to save something, and for nothing else."""
     has_field = dict(zip(FEATURE_NAMES, find_features(clause), strict=True))
     return has_field["save"] and has_field["left_0"] and not has_field["asks"]
+
+
+def asks_for_summary_of_name(text: str) -> bool:
+    """Return whether a message asks for a summary of a quoted name, and has no other words."""
+    rest, names = _QUOTED.subn(" ", text)
+    has_field = dict(zip(FEATURE_NAMES, find_features(rest), strict=True))
+    fields = {name for name in _FIELDS if has_field[name]}
+    return names == 1 and has_field["left_0"] and {"summary"} <= fields <= _SUMMARY_FIELDS
 
 
 def feature_vector(masked: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -380,6 +390,9 @@ class Router:
             return _route_by(message, "unknown", "rules", "route_no_words")
         if expression := expression_of(message.text):
             return _route_by(message, "calculate", "rules", "route_expression", expression=expression)
+        if asks_for_summary_of_name(message.text):
+            words = ", ".join(f"“{word}”" for word in explain_route(message, "summarise"))
+            return _route_by(message, "summarise", "rules", "route_summarise", words=words)
         if is_calendar_question(message.text):
             return _route_by(message, "date", "rules", "route_date")
         if is_about_conversation(message.text):

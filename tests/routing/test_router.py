@@ -88,6 +88,10 @@ def test_no_message_of_the_tests_was_learned_from() -> None:
         ("哪些网页是2024年发表的？", "statistics", "classifier"),
         ("Which pages mention kettles?", "statistics", "classifier"),
         ("summary judgment requirements", "ask", "classifier"),
+        ("Summarise “pacman”", "summarise", "rules"),
+        ("总结“pacman”", "summarise", "rules"),
+        ("总结《什么变了》", "summarise", "rules"),
+        ("is “summary” a noun?", "ask", "classifier"),
     ],
 )
 def test_plain_cases(text: str, route: str, by: str) -> None:
