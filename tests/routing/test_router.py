@@ -92,6 +92,9 @@ def test_no_message_of_the_tests_was_learned_from() -> None:
         ("总结“pacman”", "summarise", "rules"),
         ("总结《什么变了》", "summarise", "rules"),
         ("is “summary” a noun?", "ask", "classifier"),
+        ("Why was the web search engine Altavista shut down?", "ask", "classifier"),
+        ("最近更新的版本是多少", "ask", "classifier"),
+        ("总结性条款有哪些", "ask", "classifier"),
     ],
 )
 def test_plain_cases(text: str, route: str, by: str) -> None:
