@@ -1,23 +1,28 @@
 """Follow-up searches by rules, without a model.
 
-The next search replaces a description in the question with the most promising new name in the results. If one side of
-a comparison was not found, it is searched for separately. See docs/decisions/0013-hops-explore-summaries.md.
+If the results leave a part of the question open, the next search replaces a description in the question with the most
+promising new name. Names come from running sentences about something that the question names, and must be on another
+page too: elsewhere, headings, buttons and dates pass for names, and lead nowhere. If one side of a comparison was not
+found, it is searched for separately. See docs/decisions/0013-hops-explore-summaries.md.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from calendar import day_abbr, day_name, month_abbr, month_name
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import accumulate, pairwise, zip_longest
 from typing import Final
 
+from rag.dates import find_moments
 from rag.models.embedding import SparseEncoder
 from rag.reasoning.extractive import weighted_share
 from rag.reasoning.questions import split_questions
 from rag.retrieval.context import is_touching, merge_passages
-from rag.text import lazy_regex, sentence_spans
+from rag.text import is_chinese, lazy_regex, sentence_spans
 from rag.types import Notice, Passage
 
 MAX_NEW_STEPS: Final = 2
@@ -26,6 +31,10 @@ MAX_SCANNED: Final = 4
 """Best passages of a search that are scanned for names."""
 FIRST_RESULTS: Final = 1
 """Passages of the first search that stay ahead of all others."""
+MIN_OPEN_SHARE: Final = 0.2
+"""Minimum share of the question, by IDF, that is in no passage; below it, nothing is left to follow a name for."""
+MAX_LOOKUPS: Final = 6
+"""Best names of one revision that are looked up on other pages."""
 HOP_GAIN: Final = 2.0
 """Factor for a name found by a hop, relative to names found by the search before it."""
 
@@ -47,11 +56,14 @@ in the query; how rare the name is, how early it occurs, whether a passage is ab
 _LATIN = r"(?:[^\W_\u3400-\u9fff]|[’'.&])"
 _RUN = lazy_regex(rf"《[^《》\n]{{1,40}}》|[“「][^“”「」\n]{{2,40}}[”」]|{_LATIN}++(?:[ -]{_LATIN}++)*+")
 _WORD = lazy_regex(r"\w")
+_SENTENCE_END = lazy_regex(r"[.!?。！？][\"'’”」』)）\]]*$")
+_LATIN_WORD = lazy_regex(r"[^\W\d_\u3400-\u9fff]+")
 _SPLIT = lazy_regex("[ -]")
 _LOWER = lazy_regex(r"(?<![\w’'])[a-z]\w*+")
 _HAN = "\u3400-\u9fff"
 _PIECE = lazy_regex(f"[{_HAN}]+|[^\\s{_HAN}]+")
 _OPENING = "《“「"
+_CALENDAR = frozenset(word.lower() for word in (*day_name, *day_abbr, *month_name, *month_abbr))
 _SMALL_WORDS = frozenset("of de la du van von der the &".split())
 _NAME_PUNCTUATION = "《》“”「」’'.& -"
 _POSSESSIVE = lazy_regex(r"['’]s?$")
@@ -64,12 +76,17 @@ _MAX_GAP: Final = 24
 """Maximum characters between two names of a comparison."""
 
 
+Find = Callable[[str], Sequence[Passage]]
+"""A function that returns the passages with a name, found by keywords. May block."""
+
+
 @dataclass(frozen=True, slots=True)
 class FollowUpSearch:
-    """A sub-question: the `text` to search for, and why."""
+    """A sub-question: the `text` to search for, and why. `question` is its wording for people, by default the text."""
 
     text: str
     justification: Notice
+    question: Notice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +112,15 @@ class RulePlanner:
         reason = Notice("plan_question" if len(questions) == 1 else "plan_part")
         return [FollowUpSearch(text, reason) for text in questions]
 
-    def revise(self, question: str, asked: Sequence[str], found: Sequence[Sequence[Passage]]) -> list[FollowUpSearch]:
+    def revise(
+        self, question: str, asked: Sequence[str], found: Sequence[Sequence[Passage]], find: Find
+    ) -> list[FollowUpSearch]:
         """Return up to MAX_NEW_STEPS sub-questions, most promising first; none if there is nothing new to search.
 
-        `found` are the passages for each text of `asked`, which begins with those of the plan. A missing side of a
-        comparison comes before new names. If both sides were found, a new name of each is followed once, but only if
-        each page was found as one passage from its beginning: of a longer page, the search has read the relevant part.
+        `found` are the passages for each text of `asked`, which begins with those of the plan; `find` looks a name up
+        in the library. A missing side of a comparison comes before new names. If both sides were found, a new name of
+        each is followed once, but only if each page was found as one passage from its beginning: of a longer page, the
+        search has read the relevant part.
         """
         titles = {trim_title(passage.title) for passages in found for passage in passages}
         is_whole = asked[:1] == [question]  # else each of its questions was searched for
@@ -114,28 +134,41 @@ class RulePlanner:
         missing = {
             text: side for side in titles if is_whole and not sides and (text := _ask_other_side(question, side))
         }
-        hops = self._hops(question, sources)
+        hops = self._hops(question, sources, find) if self._is_open(question, found) else {}
         names = hops | missing
+        kinds = {text: "side" if text in missing else "hop" for text in names}
         return [
-            FollowUpSearch(text, Notice("plan_side" if text in missing else "plan_hop", {"name": names[text]}))
+            FollowUpSearch(text, Notice(f"plan_{kinds[text]}", params), Notice(f"ask_{kinds[text]}", params))
             for text in self._distinct(question, asked, [*missing, *hops])
+            if (params := {"name": names[text]})
         ]
+
+    def _is_open(self, question: str, found: Sequence[Sequence[Passage]]) -> bool:
+        """Return whether no passage has nearly all of the question."""
+        weights = self._weights(sorted(self._terms(question)))
+        shares = (weighted_share(weights, self._terms(_read(one))) for passages in found for one in passages)
+        return 1 - max(shares, default=0.0) >= MIN_OPEN_SHARE
 
     def find_compared(self, question: str, passages: Sequence[Passage]) -> list[str]:
         """Return the titles of these pages that the question compares, in its order."""
         return _find_sides(question, {trim_title(passage.title) for passage in passages})
 
-    def _hops(self, question: str, sources: Sequence[tuple[str, Sequence[Passage]]]) -> dict[str, str]:
-        """Map the search text of each new name to the name, best first; chances along a chain are multiplied."""
+    def _hops(self, question: str, sources: Sequence[tuple[str, Sequence[Passage]]], find: Find) -> dict[str, str]:
+        """Map the search text of each new name that is on another page to the name, best first.
+
+        Chances along a chain are multiplied.
+        """
         best: dict[str, float] = {}
-        names: dict[str, str] = {}
+        names: dict[str, tuple[str, str]] = {}
         for query, passages in sources:
             for candidate in self.find_candidates(question, query, passages[:MAX_SCANNED]):
                 best[candidate.text] = max(
                     best.get(candidate.text, 0.0), candidate.chance * HOP_GAIN * best.get(query, 1.0 / HOP_GAIN)
                 )
-                names[candidate.text] = candidate.name
-        return {text: names[text] for text in sorted(best, key=lambda text: -best[text])}
+                names[candidate.text] = candidate.name, passages[candidate.passage].url_hash
+        asked = {query for query, _ in sources}
+        ranked = [text for text in sorted(best, key=lambda text: -best[text]) if text not in asked]
+        return {text: names[text][0] for text in ranked[:MAX_LOOKUPS] if _leads_on(*names[text], find)}
 
     def _distinct(self, question: str, asked: Sequence[str], texts: Sequence[str]) -> list[str]:
         """Return the first MAX_NEW_STEPS texts whose new terms are neither a subset nor a superset of another's."""
@@ -159,7 +192,10 @@ class RulePlanner:
         Chances are a softmax over the names' best occurrences. May block.
         """
         best: dict[str, tuple[float, str, int]] = {}
-        for name, features, sentence, place in self._occurrences(query, passages, self._terms(f"{question} {query}")):
+        occurrences = self._occurrences(
+            query, passages, self._terms(f"{question} {query}"), is_made_up=query != question
+        )
+        for name, features, sentence, place in occurrences:
             score = sum(map(float.__mul__, FEATURES.values(), features))
             best[name] = max(best.get(name, (-math.inf, "", 0)), (score, sentence, place))
         top = max((score for score, _, _ in best.values()), default=0.0)
@@ -171,20 +207,23 @@ class RulePlanner:
         ]
 
     def _remaining_query(self, query: str, sentence: str) -> str:
-        """Return the query without the words of a sentence or, in Chinese, without the substrings that it has."""
+        """Return the terms of the query without those of a sentence or, in Chinese, the substrings that it has."""
         seen = self._terms(sentence)
         pieces = [_strip(word, sentence) if "\u3400" <= word[0] <= "\u9fff" else word for word in _PIECE.findall(query)]
-        return " ".join(
-            piece for piece in pieces if _WORD.search(piece) and not ((terms := self._terms(piece)) and terms <= seen)
-        )
+        return " ".join(piece for piece in pieces if (terms := self._terms(piece)) and not terms <= seen)
 
     def _occurrences(
-        self, query: str, passages: Sequence[Passage], known_terms: frozenset[int]
+        self, query: str, passages: Sequence[Passage], known_terms: frozenset[int], *, is_made_up: bool
     ) -> Iterator[tuple[str, list[float], str, int]]:
-        """Yield each occurrence of a new name, with its FEATURES, the sentence under its title, and its passage."""
+        """Yield each occurrence of a new name, with its FEATURES, the sentence under its title, and its passage.
+
+        The sentence is about something that the query names; one that is made up begins with a name.
+        """
         query_terms = self._terms(query)
         titles = {trim_title(passage.title): self._terms(trim_title(passage.title)) for passage in passages}
-        parsed = [(passage, *self._parse(passage, titles)) for passage in passages]
+        asked_names = [self._terms(name) for name in self._names(f"· {query}" if is_made_up else query, (), titles)]
+        ordinary = frozenset(_LOWER.findall("\n".join(passage.text for passage in passages)))
+        parsed = [(passage, *self._parse(passage, ordinary, titles)) for passage in passages]
         terms = {name: self._terms(name) for _, _, sentences in parsed for names, _ in sentences for name in names}
         idf = self._weights(sorted(query_terms.union(*terms.values(), *titles.values())))
         query_idf = {term: idf[term] for term in query_terms}
@@ -195,7 +234,10 @@ class RulePlanner:
             title_idf = {term: idf[term] for term in titles[trim_title(passage.title)]}
             in_title = weighted_share(title_idf, query_terms)
             for number, (names, text) in enumerate(sentences, 1):
-                in_sentence = weighted_share(query_idf, self._terms(text) | heading_terms)
+                sentence_terms = self._terms(text) | heading_terms
+                if not any(len(name & sentence_terms) > len(name) / 2 for name in asked_names):
+                    continue
+                in_sentence = weighted_share(query_idf, sentence_terms)
                 for name in names:
                     if new_terms := terms[name] - known_terms:
                         rare = sum(idf[term] for term in new_terms) / len(new_terms) / max_idf
@@ -203,21 +245,27 @@ class RulePlanner:
                         features = [in_sentence, in_passage, in_title, rare, 1 / number, page, len(terms[name]) / 3]
                         yield name, features, f"{heading} {text}", place
 
-    def _parse(self, passage: Passage, titles: Iterable[str]) -> tuple[str, list[tuple[list[str], str]]]:
-        """Return the headings above a passage, and its sentences with the names in each."""
-        ordinary = frozenset(_LOWER.findall(passage.text))
-        texts = [passage.text[start:end] for start, end in sentence_spans(passage.text)]
+    def _parse(
+        self, passage: Passage, ordinary: Collection[str], titles: Iterable[str]
+    ) -> tuple[str, list[tuple[list[str], str]]]:
+        """Return the headings above a passage, and its running sentences with the names in each."""
+        texts = (passage.text[start:end] for start, end in sentence_spans(passage.text))
         heading = " ".join((passage.title, *passage.section))
-        return heading, [(self._names(text, ordinary, titles), text) for text in texts]
+        running = [(self._names(text, ordinary, titles), text) for text in texts if _is_running(text)]
+        return heading, [
+            ([one for one in names if one in titles or not one[0].isdigit()], text) for names, text in running
+        ]
 
     def _names(self, text: str, ordinary: Collection[str] = (), titles: Iterable[str] = ()) -> list[str]:
         """Return the names in `text`: capitalised runs, quoted words, titles of pages; none without search terms.
 
         A first word is not part of a name if no capitalised word follows, or if it is in `ordinary` (lower-case words).
+        Dates and runs of ordinary words are no names.
         """
         runs = [run for match in _RUN.finditer(text) for run in _split_names(match[0])]
         if runs and text.startswith(runs[0]) and (len(words := runs[0].split()) == 1 or words[0].lower() in ordinary):
             runs[0] = " ".join(words[1:])
+        runs = [run for run in runs if not _is_ordinary(run, ordinary)]
         names = dict.fromkeys([*runs, *(title for title in titles if title in text)])
         return [name for name in names if len(name) > 1 and self._terms(name)]
 
@@ -225,6 +273,30 @@ class RulePlanner:
 def trim_title(title: str) -> str:
     """Return a title without its qualifier in parentheses."""
     return _QUALIFIED.sub("", title) or title
+
+
+def _is_running(text: str) -> bool:
+    """Return whether a text is like a sentence, with an end and words in lower case, unlike headings and buttons."""
+    words = _LATIN_WORD.findall(text)
+    lower = sum(word[0].islower() for word in words)
+    return bool(_SENTENCE_END.search(text.strip())) and (is_chinese(text) or lower >= max(2, len(words) / 3))
+
+
+def _is_ordinary(run: str, ordinary: Collection[str]) -> bool:
+    """Return whether a run is a date, or consists of ordinary words."""
+    if any(len(one.phrase) >= len(run) for one in find_moments(run, date.today(), False)):
+        return True
+    words = _LATIN_WORD.findall(run)
+    return bool(words) and all(word.lower() in ordinary or word.lower() in _CALENDAR for word in words)
+
+
+def _leads_on(name: str, url_hash: str, find: Find) -> bool:
+    """Return whether a page other than this one has the name."""
+    return any(one.url_hash != url_hash and name in _read(one) for one in find(name))
+
+
+def _read(passage: Passage) -> str:
+    return "\n".join((passage.title, *passage.section, passage.text))
 
 
 def _split_names(run: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from rag.locales import say
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner, one_line
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.hops import MAX_NEW_STEPS, FollowUpSearch, RulePlanner
+from rag.reasoning.hops import MAX_NEW_STEPS, Find, FollowUpSearch, RulePlanner
 from rag.text import escape_markdown, first_sentence, question_language
 from rag.types import Notice, Passage
 
@@ -46,7 +46,10 @@ class Aspect:
 
 @dataclass(frozen=True, slots=True)
 class SubQuestion:
-    """A planned step. `needs` are the numbers, from 1, of steps in the same list that must come first."""
+    """A planned step. `needs` are the numbers, from 1, of steps in the same list that must come first.
+
+    `query` is the text that rules search for instead of `text`.
+    """
 
     text: str
     justification: str = ""
@@ -54,6 +57,7 @@ class SubQuestion:
     keywords: tuple[str, ...] = ()
     section: str = ""
     needs: tuple[int, ...] = ()
+    query: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +122,14 @@ class NextAction:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the report: a heading, and the numbers, from 1, of its step's passages."""
+    """A part of the report: a heading, and the numbers, from 1, of its step's passages.
+
+    `query` is the text that rules searched for instead of the heading.
+    """
 
     heading: str
     numbers: tuple[int, ...]
+    query: str = ""
 
 
 class StepReply(BaseModel):
@@ -220,7 +228,7 @@ class ChatResearcher:
         quotes = ((place, find_sentences(sentence, passages[place].text)) for place, sentence in numbered)
         verbatim = tuple(dict.fromkeys((place, sentence) for place, sentence in quotes if sentence))
         met = tuple(task.aspects[n - 1].id for n in reply.met if 0 < n <= len(task.aspects))
-        return Reading(verbatim, one_line([reply.summary])[:MAX_SUMMARY], met)
+        return Reading(verbatim, _shorten(one_line([reply.summary])), met)
 
     async def decide(self, progress: Progress, *, revisions: int) -> NextAction:
         """Choose the next action after a round; up to `revisions` revisions are still allowed."""
@@ -269,11 +277,23 @@ def _short(text: str) -> str:
     return " ".join(text.split())[:_MAX_CHARACTERS]
 
 
+def _shorten(text: str) -> str:
+    """Return up to MAX_SUMMARY characters of a text, without a part of a word at its end."""
+    if len(text) <= MAX_SUMMARY:
+        return text
+    head = text[: MAX_SUMMARY - 1]
+    is_in_word = all(one.isalnum() and one < "\u3040" for one in text[len(head) - 1 : len(head) + 1])
+    whole = head.rpartition(" ")[0] if is_in_word else head
+    return f"{(whole or head).rstrip()}…"
+
+
 class RuleResearcher:
     """The counterpart of `ChatResearcher` without a model."""
 
-    def __init__(self, quoter: ExtractiveReasoner) -> None:
+    def __init__(self, quoter: ExtractiveReasoner, find: Find) -> None:
+        """`find` looks names up in the library."""
         self._planner = RulePlanner(quoter.encoder, quoter.weights)
+        self._find = find
         self.quoter = quoter
 
     async def plan(self, question: str, titles: Sequence[str]) -> Plan:
@@ -283,15 +303,17 @@ class RuleResearcher:
         return Plan(aspects, tuple(_sub_question(step, question) for step in steps))
 
     async def write_query(self, task: Task) -> Query:
-        return Query(task.step.text)
+        return Query(task.step.query or task.step.text)
 
     async def read(self, task: Task, passages: Sequence[Passage]) -> Reading:
         if not passages:
             return Reading()
-        matches = (await asyncio.to_thread(list, self.quoter.select(task.step.text, passages)))[:_MAX_SENTENCES]
+        query = task.step.query or task.step.text
+        matches = (await asyncio.to_thread(list, self.quoter.select(query, passages)))[:_MAX_SENTENCES]
         sentences = tuple((one.passage, one.unit.text) for one in matches)
         met = [one.id for one in task.aspects if any(await self.quoter.grade(one.text, passages))]
-        return Reading(sentences, first_sentence(sentences[0][1], MAX_SUMMARY) if sentences else "", tuple(met))
+        summary = _shorten(first_sentence(sentences[0][1], _MAX_CHARACTERS)) if sentences else ""
+        return Reading(sentences, summary, tuple(met))
 
     async def decide(self, progress: Progress, *, revisions: int) -> NextAction:
         """Continue with the planned steps, then follow new names in the results."""
@@ -299,7 +321,9 @@ class RuleResearcher:
         if progress.open_steps:
             return NextAction("continue", say(Notice("research_by_plan"), language))
         results = [list(passages) for passages in progress.results]
-        new_steps = await asyncio.to_thread(self._planner.revise, progress.question, progress.queries, results)
+        new_steps = await asyncio.to_thread(
+            self._planner.revise, progress.question, progress.queries, results, self._find
+        )
         if not new_steps or not revisions:
             return NextAction("finish", say(Notice("research_no_new_name"), language))
         steps = tuple(_sub_question(step, progress.question) for step in new_steps)
@@ -314,9 +338,8 @@ class RuleResearcher:
         for part in parts:
             is_own_question = part.heading in question
             about = "" if is_own_question else question
-            for number, quote in await self.quoter.select_quotes(
-                part.heading, part.numbers, passages, seen, about=about
-            ):
+            query = part.query or part.heading
+            for number, quote in await self.quoter.select_quotes(query, part.numbers, passages, seen, about=about):
                 page = passages[number - 1]
                 key = ("", part.heading) if is_own_question else (page.url_hash, page.title)
                 sections.setdefault(key, []).append(quote)
@@ -330,4 +353,8 @@ class RuleResearcher:
 
 
 def _sub_question(search: FollowUpSearch, question: str) -> SubQuestion:
-    return SubQuestion(search.text, say(search.justification, question_language(question)))
+    language = question_language(question)
+    justification = say(search.justification, language)
+    if search.question is None:
+        return SubQuestion(search.text, justification)
+    return SubQuestion(say(search.question, language), justification, query=search.text)

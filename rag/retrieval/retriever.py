@@ -567,6 +567,10 @@ class ScopedSearch:
         """Return the ledger's passages if they are likely to answer the question."""
         return self._ledger.find(question, k) if self._ledger else None
 
+    def find_name(self, name: str) -> Sequence[Passage]:
+        """Return the passages that match a name best, by keywords."""
+        return self._search(name, self._filters, (), {"strategy": "keyword"}).passages
+
     def titles(self) -> list[str]:
         """Return the titles of the pages that match the user's filters."""
         filters = Filters(self._filters.pages, self._filters.sites)

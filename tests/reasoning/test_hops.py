@@ -12,6 +12,11 @@ from rag.types import Notice, Passage
 from tests.support.answering import passage
 
 
+def anywhere(name: str) -> list[Passage]:
+    """Return a passage of another page that has the name."""
+    return [passage(99, f"This is about {name}.")]
+
+
 @pytest.fixture(scope="module")
 def planner() -> RulePlanner:
     return RulePlanner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
@@ -50,12 +55,12 @@ class TestCompare:
         self, planner: RulePlanner, question: str, titles: Sequence[str], other: str
     ) -> None:
         found = [passage(number, "it stands here.", title=title) for number, title in enumerate(titles, 1)]
-        planned = planner.revise(question, [question], [found])
+        planned = planner.revise(question, [question], [found], anywhere)
         assert [one.text for one in planned] == ([other] if other else [])
         for one in planned:
             assert one.justification.code == "plan_side"
             assert all(titles[0] in say(one.justification, language) for language in ("en", "zh"))
-            assert planner.revise(question, [question, other], [found, []]) == []
+            assert planner.revise(question, [question, other], [found, []], anywhere) == []
 
     def test_short_pages_of_both_sides_lead_on_and_long_ones_do_not(self, planner: RulePlanner) -> None:
         question = "Which is by the older designer, the Harbour Bridge or the Old Pier?"
@@ -65,13 +70,13 @@ class TestCompare:
             ),
             replace(passage(2, "The Old Pier is by the designer Eugenius Birch.", title="Old Pier"), start=0),
         ]
-        hops = planner.revise(question, [question], [found])
+        hops = planner.revise(question, [question], [found], anywhere)
         assert sorted(one.justification.params["name"] for one in hops) == ["Ada Lindqvist", "Eugenius Birch"]
         then = [[passage(3, "Ada Lindqvist met Niels Ryberg.", title="Ada Lindqvist")], []]
-        assert planner.revise(question, [question, *(one.text for one in hops)], [found, *then]) == []
+        assert planner.revise(question, [question, *(one.text for one in hops)], [found, *then], anywhere) == []
         more = replace(found[0], id="p4", start=5000, end=5040)
-        assert planner.revise(question, [question], [[*found, more]]) == []
-        assert planner.revise(question, [question], [[found[0], replace(found[1], start=700)]]) == []
+        assert planner.revise(question, [question], [[*found, more]], anywhere) == []
+        assert planner.revise(question, [question], [[found[0], replace(found[1], start=700)]], anywhere) == []
 
     def test_names_far_from_each_other_are_not_compared(self, planner: RulePlanner) -> None:
         question = "Who built the Harbour Bridge and lived in the town where the Old Pier stands?"
@@ -79,7 +84,7 @@ class TestCompare:
             passage(1, "It is by Ada Lindqvist.", title="Harbour Bridge"),
             passage(2, "It burnt.", title="Old Pier"),
         ]
-        (hop,) = planner.revise(question, [question], [found])
+        (hop,) = planner.revise(question, [question], [found], anywhere)
         assert hop.justification.params == {"name": "Ada Lindqvist"}
 
     def test_questions_that_were_asked_separately_compare_nothing(self, planner: RulePlanner) -> None:
@@ -87,9 +92,9 @@ class TestCompare:
         asked = [one.text for one in planner.plan(message)]
         assert len(asked) == 2
         found = [[passage(1, "It was opened in 1932.", title="Harbour Bridge")], []]
-        assert all(one.justification.code == "plan_hop" for one in planner.revise(message, asked, found))
+        assert all(one.justification.code == "plan_hop" for one in planner.revise(message, asked, found, anywhere))
         both = [*found[0], passage(2, "It burnt.", title="Old Pier")]
-        searched_web = planner.revise(message, [*asked, message], [*found, both])
+        searched_web = planner.revise(message, [*asked, message], [*found, both], anywhere)
         assert all(one.justification.code == "plan_hop" for one in searched_web)
 
 
@@ -101,25 +106,55 @@ class TestRevise:
     )
 
     def test_a_new_name_takes_the_place_of_what_is_said_of_it(self, planner: RulePlanner) -> None:
-        (hop,) = planner.revise(self.QUESTION, [self.QUESTION], [self.FOUND])
-        assert hop.text == "Ada Lindqvist In which town was the of the born?"
+        (hop,) = planner.revise(self.QUESTION, [self.QUESTION], [self.FOUND], anywhere)
+        assert hop.text == "Ada Lindqvist town born?"
         assert hop.justification == Notice("plan_hop", {"name": "Ada Lindqvist"})
+        assert hop.question == Notice("ask_hop", {"name": "Ada Lindqvist"})
 
     def test_nothing_is_asked_twice_and_the_last_hop_leads_on(self, planner: RulePlanner) -> None:
-        (hop,) = planner.revise(self.QUESTION, [self.QUESTION], [self.FOUND])
+        (hop,) = planner.revise(self.QUESTION, [self.QUESTION], [self.FOUND], anywhere)
         asked = [self.QUESTION, hop.text]
-        assert planner.revise(self.QUESTION, asked, [self.FOUND, self.FOUND]) == []
+        assert planner.revise(self.QUESTION, asked, [self.FOUND, self.FOUND], anywhere) == []
         then = [passage(3, "Ada Lindqvist was born in Skagen.", title="Ada Lindqvist")]
-        (further,) = planner.revise(self.QUESTION, asked, [self.FOUND, then])
+        (further,) = planner.revise(self.QUESTION, asked, [self.FOUND, then], anywhere)
         assert further.text.startswith("Skagen ")
 
     def test_a_page_that_was_found_is_a_name_in_chinese_too(self, planner: RulePlanner) -> None:
         found = [passage(1, "《渡口》由林远山导演。", title="渡口"), passage(2, "他出生于青石镇。", title="林远山")]
         question = "《渡口》的导演出生在哪里？"
-        assert [one.text for one in planner.revise(question, [question], [found])] == ["林远山 的出生在哪里"]
+        assert [one.text for one in planner.revise(question, [question], [found], anywhere)] == ["林远山 的出生在哪里"]
 
     def test_where_nothing_was_found_nothing_is_planned(self, planner: RulePlanner) -> None:
-        assert planner.revise(self.QUESTION, [self.QUESTION], [[]]) == []
+        assert planner.revise(self.QUESTION, [self.QUESTION], [[]], anywhere) == []
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "The Harbour Bridge\nContact Ada Lindqvist",  # no sentence
+            "| Harbour Bridge | Ada Lindqvist |",
+            "The Harbour Bridge opens on March 1st, and closes from Mon to Fri.",
+            "The Harbour Bridge has a toll. Press Pay Now to pay. You pay now or never, he now says.",
+            "Bread is baked by Ada Lindqvist, as people say.",  # nothing that the question names
+        ],
+    )
+    def test_only_names_in_sentences_about_what_the_question_names_are_followed(
+        self, planner: RulePlanner, text: str
+    ) -> None:
+        found = [replace(passage(1, text, title="Notes"), section=())]
+        assert planner.revise(self.QUESTION, [self.QUESTION], [found], anywhere) == []
+
+    @pytest.mark.parametrize("question", ["where was the designer born", "保修怎么算", "设计师出生在哪里？"])
+    def test_a_question_that_names_nothing_leads_nowhere(self, planner: RulePlanner, question: str) -> None:
+        assert planner.revise(question, [question], [self.FOUND], anywhere) == []
+
+    def test_a_name_that_no_other_page_has_leads_nowhere(self, planner: RulePlanner) -> None:
+        first, other = self.FOUND
+        for results in ([], [first], [first, other]):
+            assert planner.revise(self.QUESTION, [self.QUESTION], [self.FOUND], lambda _, got=results: got) == []
+
+    def test_a_question_of_which_nothing_is_open_leads_nowhere(self, planner: RulePlanner) -> None:
+        found = [passage(1, f"{self.FOUND[0].text} She was born in the town of Skagen.", title="Harbour Bridge")]
+        assert planner.revise(self.QUESTION, [self.QUESTION], [found], anywhere) == []
 
 
 class TestInTurns:
@@ -147,5 +182,6 @@ def test_a_name_is_worth_its_best_place(planner: RulePlanner, monkeypatch: pytes
         "Who?": [replace(ada, chance=0.1), CandidateName("Eugenius Birch", "Eugenius Birch", 0.5, 0)],
     }
     monkeypatch.setattr(planner, "find_candidates", lambda question, query, passages: told[query])
-    first, *_ = planner.revise("What?", list(told), [[], []])
+    ports = [passage(1, "Ada Lindqvist met Eugenius Birch.")]
+    first, *_ = planner.revise("What?", list(told), [ports, ports], anywhere)
     assert first.text == "Ada Lindqvist"

@@ -68,6 +68,9 @@ class FakeRetriever:
     def titles(self) -> list[str]:
         return []
 
+    def find_name(self, name: str) -> list[Passage]:
+        return [one for one in self.default if name in one.text]
+
     def find_cached(self, question: str) -> None:
         return None
 

@@ -163,7 +163,11 @@ def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
         for step in state["plan"]
         if step["status"] == "done"
     ]
-    parts = [Part(step["sub_question"], numbers) for step, numbers in numbered if numbers]
+    parts = [
+        Part(step["sub_question"], numbers, step.get("query", "") if step.get("by_rules") else "")
+        for step, numbers in numbered
+        if numbers
+    ]
     return parts if len(parts) > 1 else [Part(question_of(state), tuple(range(1, len(passages) + 1)))]
 
 

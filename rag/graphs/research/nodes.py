@@ -177,7 +177,12 @@ async def step(state: StepInput, runtime: Running) -> Result:
 
 async def _search_and_read(state: StepInput, run: Run) -> Result:
     current = state["step"]
-    sub_question = SubQuestion(current["sub_question"], keywords=tuple(current["keywords"]), section=current["section"])
+    sub_question = SubQuestion(
+        current["sub_question"],
+        keywords=tuple(current["keywords"]),
+        section=current["section"],
+        query=current.get("query", ""),
+    )
     headings = tuple(filter(None, dict.fromkeys([current["section"], *state["headings"]])))
     task = Task(state["question"], sub_question, _aspects_of(state["aspects"]), tuple(state["past"]), headings)
     model, rules = researchers(run)

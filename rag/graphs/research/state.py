@@ -170,7 +170,8 @@ def blank_state(question: str) -> dict[str, Any]:
 
 def researchers(run: Run) -> tuple[ChatResearcher | None, RuleResearcher]:
     """Return the researcher that asks the run's chat model, if there is one, and the one that follows rules."""
-    return ChatResearcher(run.chat) if run.chat else None, RuleResearcher(require_quoter(run))
+    rules = RuleResearcher(require_quoter(run), run.cache.retriever.find_name)
+    return ChatResearcher(run.chat) if run.chat else None, rules
 
 
 def web_search(run: Run) -> Callable[[str], Sequence[Passage]] | None:
@@ -219,6 +220,7 @@ def open_step(step_id: str, step: SubQuestion, needs: list[str], by: StepBy) -> 
         "tool": step.tool,
         "keywords": list(step.keywords),
         "section": step.section,
+        "query": step.query,
         "needs": needs,
         "status": "open",
         "by": by,
@@ -230,7 +232,7 @@ def _edit_step(step: StepRecord, data: Mapping[str, Any]) -> StepRecord:
     if step["status"] != "open" or (text == step["sub_question"] and data.get("tool") in (None, step["tool"])):
         return step
     tool: Tool = "web" if data.get("tool", step["tool"]) == "web" else "library"
-    return {**step, "sub_question": text, "tool": tool, "justification": "", "by": "person"}
+    return {**step, "sub_question": text, "tool": tool, "query": "", "justification": "", "by": "person"}
 
 
 def _sub_question(data: Mapping[str, Any]) -> str:

@@ -89,10 +89,19 @@ def test_without_a_model_quotes_are_the_report(runs: Runs, retriever: FakeRetrie
     assert answer.citations[0].quote == "Mount Aso erupted in 1953."
 
 
-def test_follow_up_searches_by_rules_that_find_nothing_are_no_gaps(runs: Runs) -> None:
-    found = passage(1, "Mount Aso erupted in 1953, as Naganuma Observatory reported.")
-    answer = research(runs, None, FakeRetriever(default=[], by_query={FIRST: [found]}), question=FIRST)
-    assert "empty" in dict(steps_of(answer)).values() and answer.trail["gaps"] == []
+BORN, HOP = "In which town was the designer of the Harbour Bridge born?", "Ada Lindqvist town born?"
+
+
+@pytest.mark.parametrize("is_found", [True, False])
+def test_a_follow_up_search_by_rules_is_a_question_and_no_gap(runs: Runs, is_found: bool) -> None:
+    bridge = passage(1, "The designer of the Harbour Bridge was Ada Lindqvist.", title="Harbour Bridge")
+    person = passage(2, "Ada Lindqvist was born in Skagen, a small town.", title="Ada Lindqvist")
+    retriever = FakeRetriever(default=[person], by_query={BORN: [bridge], HOP: [person] if is_found else []})
+    answer = research(runs, None, retriever, question=BORN)
+    hop = ("What do your pages say about “Ada Lindqvist”?", "done" if is_found else "empty")
+    assert steps_of(answer) == [(BORN, "done"), hop]
+    assert retriever.queries[-1] == HOP and answer.trail["gaps"] == []
+    assert hop[0] not in answer.text
 
 
 def test_a_step_waits_for_those_that_it_needs(runs: Runs, retriever: FakeRetriever) -> None:
