@@ -16,13 +16,17 @@ Welcome, and thank you for your interest.
 
 This page explains where visitors park at the harbour and what a space costs.
 
-## How much does a space cost?
+## How much does a space at the harbour cost?
 
 A space costs four euros a day, and ten euros for a weekend.
 
 **Can I park a caravan?**
 
 Caravans park on the northern quay only, for eight euros a day.
+
+## How does it work?
+
+Take a ticket at the barrier, and pay before you leave the car park.
 
 ## Opening hours
 
@@ -44,8 +48,15 @@ def test_pages_are_told_by_a_sentence_of_their_own_and_asked_by_their_own_questi
     said = {page.title: sentence for page, sentence in made.pages}
     assert said["Parking at the harbour"] == FAQ.splitlines()[4]
     assert said["灯塔"] == "灯塔建于一八七四年，由三位看守轮流值守，每晚点灯。"
-    assert set(made.questions) == {"How much does a space cost?", "Can I park a caravan?"}
+    assert set(made.questions) == {"How much does a space at the harbour cost?", "Can I park a caravan?"}
     assert app.overviews.get("main", hashes, app.reasoner("main"), "en").done()
+
+
+def test_nothing_is_asked_about_excluded_pages(app: App) -> None:
+    pages = save(app, ("parking.md", FAQ))
+    app.library("main").set_excluded([*pages.values()], True)
+    made = app.overviews.get("main", [*pages.values()], app.reasoner("main"), "en").result(60)
+    assert len(made.pages) == 1 and made.questions == ()
 
 
 def test_a_page_without_questions_offers_none(app: App) -> None:

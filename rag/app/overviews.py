@@ -77,10 +77,12 @@ class Overviews:
         by_hash, texts = library.stored_pages(url_hashes), library.texts(url_hashes)
         pages = [by_hash[url_hash] for url_hash in url_hashes if url_hash in by_hash]
         rows = [(page, opening_sentence(texts.get(page.url_hash, ""))) for page in pages]
+        excluded = library.excluded_pages()
+        asked = [row for row in rows if row[0].source != "note" and row[0].url_hash not in excluded]
         questions: list[str] = []
         order: list[Language] = ["en", "zh"] if language == "en" else ["zh", "en"]
         for current in order:
-            candidates = [(page, sentence) for page, sentence in rows if (page.language == "zh") == (current == "zh")]
+            candidates = [(page, sentence) for page, sentence in asked if (page.language == "zh") == (current == "zh")]
             if candidates and len(questions) < MAX_SUGGESTIONS:
                 questions += self._questions(library, candidates, reasoner, current)
         self.prepare(name, url_hashes, reasoner)

@@ -19,6 +19,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from rag.background import BACKGROUND
+from rag.checking.rules import read_terms
 from rag.conversations.checkpoints import Checkpoints
 from rag.errors import ModelError, RagError
 from rag.ingest.sources import locate_urls
@@ -59,6 +60,7 @@ _HEADING: Final = lazy_regex(r"^[\s\d.、一二三四五六七八九十()（）]
 _MARKUP: Final = lazy_regex(
     r"^\s*+(?:#{1,6}\s++|[-*+•>]\s++|\d{1,3}[.)、]\s*+)?+(?:\*\*|__)?+(?:(?:Q|问)\d{0,2}[:：.]\s*+)?+"
 )
+_LATIN_WORD: Final = lazy_regex(r"[A-Za-z][\w’'-]*")
 _QUESTION: Final = lazy_regex(r"[^?？.!。！]{4,}+[?？]")
 # Chinese questions need no question mark; English ones do: "Where data lies" is not a question.
 _ASKS: Final = lazy_regex(r"[?？]\s*$|怎么|怎样|如何|为什么|为何|什么|多少|哪|能不能|要不要")
@@ -77,7 +79,8 @@ async def suggest_questions(
     takes longer than a minute.
     """
     question, answered = _effective_question(answer), _questions_above_quotes(answer)
-    related = [one for one in from_headings(question, _find_related(answer)) if one not in answered]
+    headings = from_headings(question, _find_related(answer), in_context=True)
+    related = [one for one in headings if one not in answered]
     return await _choose(answer, related, reasoner, likelihood, budget or CallBudget(1))
 
 
@@ -139,8 +142,11 @@ def _distance(passage: Passage, citations: Sequence[Citation]) -> int | None:
     return min((max(0, passage.start - one.end, one.start - passage.end) for one in places), default=None)
 
 
-def from_headings(question: str, passages: Sequence[Passage]) -> list[str]:
-    """Return the headings and lines of the passages that are questions in the question's language, in order."""
+def from_headings(question: str, passages: Sequence[Passage], *, in_context: bool = False) -> list[str]:
+    """Return the headings and lines of the passages that are questions in the question's language, in order.
+
+    Unless they are shown `in_context`, below an answer from their page, they must name something.
+    """
     language = question_language(question)
     question_terms = set(terms(question))
     questions: list[str] = []
@@ -149,9 +155,20 @@ def from_headings(question: str, passages: Sequence[Passage]) -> list[str]:
         for line in (heading, *_find_questions(passage)):
             if not 2 <= len(line) <= _MAX_HEADING or set(terms(line)) <= question_terms:
                 continue
+            if not (in_context or _names_something(line, passage.title)):
+                continue
             if _ASKS.search(line) and detect_language(line) == language:
                 questions.append(line if line.endswith(("?", "？")) else line + ("？" if language == "zh" else "?"))
     return list(dict.fromkeys(questions))
+
+
+def _names_something(question: str, title: str) -> bool:
+    """Return whether a question has a word of its page's title or, unless each word is capitalised, a name."""
+    asked, titled = ({term.key for term in read_terms(text).terms} for text in (question, title))
+    words = _LATIN_WORD.findall(question)[0 if is_chinese(question) else 1 :]
+    capitalised = [word for word in words if len(word) > 1 and word[0].isupper()]
+    is_title_case = len(capitalised) > len(words) / 2 and not is_chinese(question)
+    return bool(asked & titled) or bool(capitalised and not is_title_case)
 
 
 def _find_questions(passage: Passage) -> list[str]:

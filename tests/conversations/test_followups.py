@@ -45,9 +45,30 @@ def test_only_headings_that_are_questions_are_proposed() -> None:
         _under(5),
         _under(6, "Where paint is kept"),
     ]
-    assert from_headings("When was the bridge opened?", passages) == ["Do guests cost anything?"]
+    assert from_headings("When was the bridge opened?", passages, in_context=True) == ["Do guests cost anything?"]
     chinese = [_under(1, "历史"), _under(2, "怎样付款"), _under(3, "Why is it red?")]
-    assert from_headings("桥是什么时候通车的？", chinese) == ["怎样付款？"]
+    assert from_headings("桥是什么时候通车的？", chinese, in_context=True) == ["怎样付款？"]
+
+
+@pytest.mark.parametrize(
+    ("heading", "title", "is_proposed"),
+    [
+        ("How does it work?", "Harbour ferry", False),
+        ("How Does It Work?", "Harbour ferry", False),
+        ("Columns or rows?", "Flexbox", False),
+        ("Need help choosing gear?", "Trail packs", False),
+        ("How long is the ferry ride?", "Harbour ferry", True),
+        ("Where do I install Docker?", "Networking", True),
+        ("如何付款？", "渡轮指南", False),
+        ("渡轮多久一班？", "渡轮指南", True),
+        ("怎样安装 Docker？", "网络", True),
+    ],
+)
+def test_without_an_answer_above_it_a_proposed_question_names_something(
+    heading: str, title: str, is_proposed: bool
+) -> None:
+    question = "这些网页讲了什么？" if title[0] > "z" else "What is this about?"
+    assert from_headings(question, [replace(_under(1, heading), title=title)]) == [heading] * is_proposed
 
 
 def _placed(start: int, heading: str, text: str = BRIDGE, page: str = "h") -> Passage:
