@@ -237,7 +237,7 @@ def test_a_calculation_is_not_the_subject_of_a_follow_up(harbour: tuple[App, str
     for text in ("12 * 7", "Where is Longjing tea sold?"):
         begun = app.converse(Question(text, ("main",)), conversation_id=first.conversation_id)
         answer = app.wait(begun.run_id, 60)
-    assert [step.detail["before"] for step in answer.steps if step.detail.get("before")] == []
+    assert [step.detail["history"] for step in answer.steps if step.detail.get("history")] == []
     reckoned = app.conversations.turns(first.conversation_id)[1]
     assert reckoned.answer is not None
     assert (reckoned.answer.mode, reckoned.route["route"]) == ("tool", "calculate")

@@ -28,7 +28,7 @@ from rag.process import Process
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.questions import MAX_STANDALONE, find_earlier_questions, question_problem
+from rag.reasoning.questions import MAX_STANDALONE, find_history, question_problem
 from rag.retrieval.retriever import ScopedSearch
 from rag.runs.run import (
     Hooks,
@@ -441,7 +441,7 @@ class Conversations:
         turn, question = self.turn(turn_id, owner), self.question(turn_id, owner)
         options, answer = question.options, turn.answer
         standalone = options.standalone or (answer.standalone if answer else "")
-        if not standalone and not turn.route and not (answer and find_earlier_questions(answer.steps)):
+        if not standalone and not turn.route and not (answer and find_history(answer.steps)):
             standalone = turn.question[:MAX_STANDALONE]
         options = replace(
             options,

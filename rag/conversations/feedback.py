@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from rag.checking.rules import occurs_in
 from rag.conversations.conversations import Conversations
-from rag.reasoning.questions import find_earlier_questions
+from rag.reasoning.questions import find_history
 from rag.store.sql.database import Database
 from rag.text import question_language, split_sentences
 from rag.types import Page
@@ -61,7 +61,7 @@ class Feedback:
         if (answer := turn.answer) is not None:
             data |= {
                 "standalone": answer.standalone,
-                "before": find_earlier_questions(answer.steps),
+                "before": find_history(answer.steps),
                 "text": answer.text,
                 "outcome": answer.outcome,
                 "reasoner": answer.reasoner,

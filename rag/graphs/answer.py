@@ -43,6 +43,7 @@ from rag.graphs.common import (
 from rag.reasoning import RESET
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan, choose_plan, fitting_share
+from rag.reasoning.extractive import ExtractiveReasoner, weighted_share
 from rag.reasoning.questions import (
     RETRIEVE,
     Memory,
@@ -180,6 +181,8 @@ def earlier_messages(state: LoopState, memory: Memory) -> list[AnyMessage]:
 _WriteResult = tuple[str, ModelError | None, Notice | None]
 _TOO_LONG: Final = "answer_too_long"
 """The code of a reply that hit the model's length limit; its text is usable."""
+_MIN_HISTORY_SHARE: Final = 0.5
+"""Minimum share of the words added by an earlier question in a passage that is cited because of it."""
 
 
 async def generate(state: LoopState, runtime: Runtime[Run]) -> Result:
@@ -226,6 +229,8 @@ async def generate(state: LoopState, runtime: Runtime[Run]) -> Result:
     detail = step_note(
         str(update["outcome"]), passages=len(passages), citations=len(citations), answerable=likely, way=composed
     )
+    if text and (before := await _find_used_history(state, passages, citations, run)):
+        detail["before"] = before
     return update, detail | ({"reason": error.code} if error else {})
 
 
@@ -254,9 +259,34 @@ async def _missing_names(
     """Return the question's names that no cited passage has, if the answer is quotes."""
     if run.quoter is None or run.reasoner.kind == "chat":
         return []
-    cited = [(citation.url_hash, citation.start) for citation in citations]
-    quoted = [one for one in passages if any(url == one.url_hash and one.start <= at < one.end for url, at in cited)]
+    quoted = _select_cited(passages, citations)
     return await asyncio.to_thread(run.quoter.find_missing_names, question_of(state), quoted)
+
+
+async def _find_used_history(
+    state: LoopState, passages: Sequence[Passage], citations: Sequence[Citation], run: Run
+) -> list[str]:
+    """Return the earlier questions most of whose words that they add to the search, by IDF, are in a cited passage.
+
+    Without any, the answer doesn't depend on the conversation, and the question isn't shown as a follow-up.
+    """
+    quoter = run.quoter or run.reasoner
+    if not isinstance(quoter, ExtractiveReasoner) or not state["before"]:
+        return state["before"]
+    encoder, asked = quoter.encoder, quoter.encoder.terms(question_of(state))
+    texts = ("\n".join((one.title, *one.section, one.text)) for one in _select_cited(passages, citations))
+    cited = [encoder.terms(text) for text in texts]
+    added = [encoder.terms(earlier) - asked for earlier in state["before"]]
+    weights = await asyncio.to_thread(quoter.weights, sorted(frozenset[int]().union(*added)))
+    shares = (
+        max((weighted_share({one: weights[one] for one in new}, text) for text in cited), default=0.0) for new in added
+    )
+    return [earlier for earlier, share in zip(state["before"], shares, strict=True) if share > _MIN_HISTORY_SHARE]
+
+
+def _select_cited(passages: Sequence[Passage], citations: Sequence[Citation]) -> list[Passage]:
+    cited = [(citation.url_hash, citation.start) for citation in citations]
+    return [one for one in passages if any(url == one.url_hash and one.start <= at < one.end for url, at in cited)]
 
 
 def _is_ungraded(state: LoopState) -> bool:
@@ -439,7 +469,7 @@ async def condense(state: LoopState, runtime: Runtime[Run]) -> Result:
         exchanges = history or exchanges_of(earlier)  # their words make a better query than a summary
         before = questions_before(exchanges[memory.first_visible(exchanges) :])
         if has_subject(question) or not before:
-            return {**update, "before": before}, step_note("followed", before=before)
+            return {**update, "before": before}, step_note("followed", history=before)
         update["before"], standalone = before[:-1], before[-1]
     update["messages"] = [*update["messages"], human_message(question, standalone, state["messages"][-1].id)]
     runtime.stream_writer({"standalone": standalone})

@@ -465,5 +465,14 @@ def questions_before(history: Sequence[Exchange]) -> list[str]:
 
 
 def find_earlier_questions(steps: Sequence[Step]) -> list[str]:
-    """Return the earlier questions that were included in a search, according to its steps, oldest first."""
-    return next((list(step.detail["before"]) for step in steps if step.detail.get("before")), [])
+    """Return the earlier questions that an answer depends on, according to its steps, oldest first."""
+    return _read_list(steps, "before")
+
+
+def find_history(steps: Sequence[Step]) -> list[str]:
+    """Return the earlier questions that were included in a search, whether or not the answer depends on them."""
+    return _read_list(steps, "history") or find_earlier_questions(steps)
+
+
+def _read_list(steps: Sequence[Step], key: str) -> list[str]:
+    return next((list(step.detail[key]) for step in steps if step.detail.get(key)), [])

@@ -28,7 +28,7 @@ from rag.conversations.conversations import (
 )
 from rag.errors import RagError, StoreError
 from rag.graphs.modes import MODES
-from rag.reasoning.questions import find_earlier_questions
+from rag.reasoning.questions import find_history
 from rag.runs.run import Question, Run, RunOptions
 from rag.runs.runs import Runs
 from rag.store.sql.database import Database
@@ -84,7 +84,7 @@ def test_a_follow_up_is_searched_with_the_previous_question(talk: Talk) -> None:
     assert list(zip(talk.retriever.queries, talk.retriever.histories, strict=True)) == [(FIRST, []), (SECOND, [FIRST])]
     assert turn.answer is not None
     assert (turn.answer.question, turn.answer.standalone) == (SECOND, "")
-    assert find_earlier_questions(turn.answer.steps) == [FIRST]
+    assert find_history(turn.answer.steps) == [FIRST]
     assert [one.question for one in talk.kept.turns(first.conversation_id)] == [FIRST, SECOND]
 
 
@@ -305,7 +305,7 @@ def test_a_killed_server_keeps_finished_answers_and_reports_unfinished_ones(tmp_
         assert cut.answer.notice.code == "turn_interrupted"
         assert cut.answer.text == "Its crater is 24 kilometres wide."
         _, again = after.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=conversation_id)
-        assert again.answer is not None and find_earlier_questions(again.answer.steps) == [FIRST]
+        assert again.answer is not None and find_history(again.answer.steps) == [FIRST]
     finally:
         after.close()
 

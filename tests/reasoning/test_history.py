@@ -16,6 +16,7 @@ from rag.reasoning.questions import (
     answer_from_conversation,
     count_overflowing,
     find_earlier_questions,
+    find_history,
     is_valid_standalone,
     questions_before,
     summary_by_rules,
@@ -164,7 +165,7 @@ def test_a_model_completes_what_is_searched_for_and_shown(runs: Runs) -> None:
     retriever = FakeRetriever()
     answer, _ = ask(runs, Completing(), retriever, question=FOLLOW_UP, history=HISTORY)
     assert (retriever.queries, retriever.histories) == ([MEANT], [[]])
-    assert (answer.question, answer.standalone, find_earlier_questions(answer.steps)) == (FOLLOW_UP, MEANT, [])
+    assert (answer.question, answer.standalone, find_history(answer.steps)) == (FOLLOW_UP, MEANT, [])
 
 
 def test_a_complete_question_stays_as_the_model_leaves_it(runs: Runs) -> None:
@@ -183,7 +184,7 @@ def test_a_follow_up_without_a_model_is_searched_with_earlier_questions(runs: Ru
     assert retriever.queries[0] == FOLLOW_UP
     assert retriever.histories == [["When did Mount Aso erupt?"]] * len(retriever.queries)
     assert (len(retriever.queries) > 1) == (mode == "deep"), "other words are searched for beside them too"
-    assert (answer.standalone, find_earlier_questions(answer.steps)) == ("", ["When did Mount Aso erupt?"])
+    assert (answer.standalone, find_history(answer.steps)) == ("", ["When did Mount Aso erupt?"])
 
 
 def test_quotes_are_chosen_by_the_question_alone(runs: Runs) -> None:
@@ -195,6 +196,27 @@ def test_quotes_are_chosen_by_the_question_alone(runs: Runs) -> None:
     answer, _ = ask(runs, reasoner, retriever, question="And how wide is its crater?", history=history)
     assert answer.text.startswith("Its crater is 24 kilometres wide.")
     assert retriever.histories == [["When did Mount Aso erupt?"]]
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_follow_up"),
+    [
+        ("And how wide is its crater?", "Its crater is 24 kilometres wide.", True),
+        ("水壶多少钱？", "水壶卖 60 元，水壶一年保修。", False),
+        ("谁写了红楼梦？", "", False),
+    ],
+)
+def test_only_an_answer_with_words_of_earlier_questions_is_to_a_follow_up(
+    runs: Runs, question: str, text: str, is_follow_up: bool
+) -> None:
+    earlier = "When did Mount Aso erupt?"
+    title = "Mount Aso" if is_follow_up else "水壶"
+    found = [passage(1, f"{text} {'It did erupt in 1953.' * is_follow_up}", title=title)] if text else []
+    answer, _ = ask(
+        runs, make_quoter(weight=2.0), FakeRetriever(default=found), question=question, history=[(earlier, "In 1953.")]
+    )
+    assert bool(answer.text) == bool(text) and find_history(answer.steps) == [earlier]
+    assert find_earlier_questions(answer.steps) == ([earlier] if is_follow_up else [])
 
 
 def test_each_kind_of_memory_shows_what_its_name_says() -> None:

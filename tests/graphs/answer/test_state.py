@@ -16,7 +16,7 @@ from rag.errors import ModelError
 from rag.graphs.answer import LoopState, earlier_messages, removals
 from rag.graphs.common import shorten_answers
 from rag.graphs.modes import MODES
-from rag.reasoning.questions import Memory, exchanges_of, find_earlier_questions, human_message, messages_of
+from rag.reasoning.questions import Memory, exchanges_of, find_history, human_message, messages_of
 from rag.runs.run import Question
 from rag.runs.runs import Runs
 from rag.store.sql.database import Database
@@ -95,14 +95,14 @@ def test_a_follow_up_points_back_to_what_was_not_answered(
     talk, first = ask(FIRST, found, answers)
     assert first.outcome == outcome
     _, second = ask(FOLLOW_UP, True, [["It is 324 metres tall [1]."]], talk, forget)
-    assert (second.question, second.standalone, find_earlier_questions(second.steps)) == (FOLLOW_UP, "", [FIRST])
+    assert (second.question, second.standalone, find_history(second.steps)) == (FOLLOW_UP, "", [FIRST])
 
 
 def test_so_it_is_over_several_questions(ask: Any) -> None:
     talk, _ = ask(FIRST, False, [["x"]])
     ask(FOLLOW_UP, False, [["x"]], talk)
     _, third = ask("And in Rome?", False, [["x"]], talk)
-    assert find_earlier_questions(third.steps) == [FIRST, FOLLOW_UP]
+    assert find_history(third.steps) == [FIRST, FOLLOW_UP]
 
 
 def test_long_answers_are_shortened_without_a_model_but_questions_are_kept() -> None:
@@ -123,7 +123,7 @@ def test_a_long_answer_does_not_hide_the_first_question(ask: Any) -> None:
     for question in (FOLLOW_UP, "And in Rome?"):
         ask(question, True, [[long]], talk)
     _, last = ask("And in Oslo?", True, [[long]], talk)
-    assert find_earlier_questions(last.steps) == [FIRST, FOLLOW_UP, "And in Rome?"]
+    assert find_history(last.steps) == [FIRST, FOLLOW_UP, "And in Rome?"]
 
 
 @pytest.mark.parametrize("more", ["go on", "Where does this come from?", "还有更多吗"])
@@ -135,4 +135,4 @@ def test_a_follow_up_without_a_subject_repeats_the_previous_question_for_other_p
     _, last = ask(more, [passage(1)], [["It erupted [1]."]], talk, kind="extractive")
     assert (last.standalone, [one.id for one in last.passages]) == (FOLLOW_UP, ["p1"])
     _, other = ask("And in Rome?", True, [["It erupted [1]."]], talk)
-    assert (other.standalone, find_earlier_questions(other.steps)) == ("", [FIRST, FOLLOW_UP, FOLLOW_UP, FOLLOW_UP])
+    assert (other.standalone, find_history(other.steps)) == ("", [FIRST, FOLLOW_UP, FOLLOW_UP, FOLLOW_UP])
