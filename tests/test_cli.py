@@ -120,7 +120,7 @@ def test_passages_are_listed_where_the_pages_do_not_answer(capsys: pytest.Captur
         main(["--data-dir", str(folder / "data"), "ask", "Who conducts the orchestra of Zanzibar's moon colony?"]) == 0
     )
     notice, heading, *passages = capsys.readouterr().out.strip().split("\n")[1:]
-    assert notice.strip() == "(Your pages don't answer this.)" and heading.strip() == "Closest passages"
+    assert notice.strip() == "(Found no answer in your pages.)" and heading.strip() == "Closest passages"
     assert passages[0].split()[0] == "1" and "http" in passages[0] and passages[1].strip()
 
 
