@@ -127,6 +127,17 @@ def test_examples_are_offered_where_their_pages_are(open_page: Open, app: App, l
     assert newest(app).question == row["question"]
 
 
+def test_no_question_is_suggested_from_a_note_or_an_excluded_page(open_page: Open, app: App) -> None:
+    asks = "Who winds the lamp of the lighthouse?"
+    text = f"## {asks}\n\nThe keeper winds it every four hours."
+    pages = [replace(LIGHTHOUSE["en"], url=f"https://p.example/{n}", url_hash=f"{n:032x}", text=text) for n in (1, 2)]
+    store_pages(app.imports.ingestor("main"), replace(pages[0], source="note"), pages[1])
+    assert asks in {button.label for button in open_page("chat").button}
+    app.library("main").set_excluded([pages[1].url_hash], True)
+    store_pages(app.imports.ingestor("main"), replace(pages[0], url_hash=f"{3:032x}", source="note"))
+    assert asks not in {button.label for button in open_page("chat").button}
+
+
 @pytest.mark.usefixtures("release")
 def test_a_running_answer_shows_its_steps_and_can_be_stopped(
     open_page: Open, app: App, monkeypatch: pytest.MonkeyPatch, language: str

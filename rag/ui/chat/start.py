@@ -112,9 +112,11 @@ def _newest_and_questions(app: App, library: str, language: Language) -> tuple[l
         newest, in_language = latest[:_LIMIT], [page for page in latest if page.language == language][:_LIMIT]
         questions = example_questions(app, library, language)
         if not questions:  # a question from a heading of each page, in the page's language
+            excluded = app.library(library).excluded_pages()
             for page in in_language or newest:
-                title = label("chat_title", "zh" if page.language == "zh" else "en")
-                questions += from_headings(title, app.library(library).chunks(page.url_hash))[:1]
+                if page.source != "note" and page.url_hash not in excluded:
+                    title = label("chat_title", "zh" if page.language == "zh" else "en")
+                    questions += from_headings(title, app.library(library).chunks(page.url_hash))[:1]
         titles = [label("near_page", language, title=page.title) for page in newest if page.title]
         return newest, list(dict.fromkeys(questions)) or titles[:2]
 
