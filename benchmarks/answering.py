@@ -170,6 +170,9 @@ class InstantRetriever:
     def titles(self) -> list[str]:
         return []
 
+    def find_name(self, name: str) -> list[Passage]:
+        return []
+
     def find_cached(self, question: str) -> None:
         return None
 

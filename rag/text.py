@@ -367,7 +367,8 @@ def _is_inner_period(text: str, start: int, match: re.Match[str], cased: bool) -
         line_start = max(start, text.rfind("\n", start, number) + 1)
         if not text[line_start:number].strip(" \t"):
             return True
-    if following[:1].isdigit() and (before.lower() in ("max", "min") or _MEASURE.search(text, start, match.start())):
+    measured = _MEASURE.search(text, max(start, match.start() - 8), match.start())
+    if following[:1].isdigit() and (measured or before.lower() in ("max", "min")):
         return True
     if before.lower() in _ABBREVIATIONS or (cased and _INITIALS.fullmatch(before)):
         return True

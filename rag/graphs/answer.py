@@ -222,16 +222,14 @@ async def generate(state: LoopState, runtime: Runtime[Run]) -> Result:
         update |= _caveat_state(Notice("closest"))
     if update["outcome"] == "answered" and (names := await _missing_names(state, passages, citations, run)):
         update |= _caveat_state(Notice("not_named", {"names": " · ".join(names)}))
-    update |= cast(LoopState, checked.plain())
+    update |= cast(LoopState, checked.plain() | {"composed": composed})
     if text:
         update["messages"] = [AIMessage(text)]
-    update["composed"] = composed
     detail = step_note(
         str(update["outcome"]), passages=len(passages), citations=len(citations), answerable=likely, way=composed
     )
-    if text and (before := await _find_used_history(state, passages, citations, run)):
-        detail["before"] = before
-    return update, detail | ({"reason": error.code} if error else {})
+    before = await _find_used_history(state, passages, citations, run) if text else []
+    return update, detail | ({"before": before} if before else {}) | ({"reason": error.code} if error else {})
 
 
 def _skip_quoted(passages: list[Passage], state: LoopState, run: Run) -> list[Passage]:

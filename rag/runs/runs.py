@@ -101,9 +101,8 @@ class Runs:
         `thread` the saver stores the conversation, and `history` is used only if nothing is stored there.
         """
         mode, options = self._modes[question.mode], question.options
-        calls = options.calls
-        if calls is None:
-            calls = mode.default_calls(options, in_conversation=bool(history or thread))
+        default_calls = mode.default_calls(options, in_conversation=bool(history or thread))
+        calls = default_calls if options.calls is None else options.calls
         tokens = mode.max_tokens if options.tokens is None else options.tokens
         meter = Meter(options.prices)
         run = Run(
@@ -126,11 +125,14 @@ class Runs:
             trace=Trace(resumed.spans),
             modes=self._modes,
         )
+        self._launch(run)
+        return run.id
+
+    def _launch(self, run: Run) -> None:
         with self._lock:
             self._delete_old()
             self._runs[run.id] = run
         run.work = asyncio.run_coroutine_threadsafe(self._supervise(run), BACKGROUND.loop())
-        return run.id
 
     # With an `owner`, methods raise RagError("run_unknown") for another user's run.
 

@@ -327,14 +327,12 @@ def chunk_payload(
 ) -> dict[str, Any]:
     """Return a chunk in LangChain's layout. `written` (Unix time) tells leftovers from commits in progress.
 
-    A parent's id is that of its first child, whose index is `first_child`. `base_rev` is the revision of the page's
-    record when the chunk was written. `sentences` is the packed sentence index of its text.
-    """
+    `first_child` is the index of the first child of its parent, whose id the parent has. `base_rev` is the page
+    record's revision when the chunk was written, `sentences` the packed index of its sentences."""
     parent: dict[str, Any] = {}
     if chunk.parent is not None:
-        start, end = chunk.parent
         parent_id = chunk_id(page.url_hash, page.generation, first_child)
-        parent = {"parent_start": start, "parent_end": end, "parent_id": parent_id}
+        parent = {"parent_start": chunk.parent[0], "parent_end": chunk.parent[1], "parent_id": parent_id}
     return {
         "page_content": chunk.text,
         "metadata": {
