@@ -431,6 +431,17 @@ def trim_to_sentences(text: str) -> str:
     return "\n".join(lines)
 
 
+def truncate(text: str, limit: int = 160) -> str:
+    """Return `text` on one line, cut to `limit` characters with an ellipsis, not within a word if there is a space."""
+    flat = " ".join(text.split())
+    if len(flat) <= limit:
+        return flat
+    head = flat[: limit - 1]
+    is_in_word = all(one.isalnum() and not _WIDE.match(one) for one in flat[limit - 2 : limit])
+    whole = head.rpartition(" ")[0] if is_in_word else head
+    return f"{(whole or head).rstrip()}…"
+
+
 def first_sentence(text: str, limit: int = 240) -> str:
     """Return the first sentence of an answer without its marks, up to `limit` characters; "" if there is none."""
     bare = strip_citations(text).strip()

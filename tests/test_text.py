@@ -30,8 +30,23 @@ from rag.text import (
     terms,
     to_plain_line,
     trim_to_sentences,
+    truncate,
     unit_spans,
 )
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [
+        ("Two\n lines", 20, "Two lines"),
+        ("The ferry leaves at nine", 15, "The ferry…"),
+        ("The ferry leaves", 11, "The ferry…"),
+        ("无人值守的灯塔每天点亮两次", 8, "无人值守的灯塔…"),
+        ("x" * 30, 10, "x" * 9 + "…"),
+    ],
+)
+def test_a_long_text_is_cut_between_words(text: str, limit: int, expected: str) -> None:
+    assert truncate(text, limit) == expected
 
 
 def sentences(text: str) -> list[str]:

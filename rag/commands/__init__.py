@@ -37,12 +37,6 @@ def json_line(row: object, encoding: str = "utf-8") -> str:
     return text if strip_controls(text) == text else json.dumps(row)
 
 
-def shorten(text: str, limit: int = 160) -> str:
-    """Return `text` on one line, truncated to `limit` characters."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
-
-
 def read_text_file(name: str) -> str:
     """Read a text file, with CRLF as LF. Raises ConfigError if it cannot be read."""
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rag.app import App
-from rag.commands import print_row, read_text_file, shorten
+from rag.commands import print_row, read_text_file
 from rag.config import Settings
 from rag.errors import ConfigError, RagError
 from rag.evaluation.cases import Case, grid, read_cases
@@ -28,6 +28,7 @@ from rag.evaluation.comparison import (
 from rag.evaluation.evaluation import Evaluation, Side
 from rag.evaluation.metrics import METRICS
 from rag.evaluation.runs import RowView, RunView
+from rag.text import truncate
 
 _VERDICTS = {"better": "better", "worse": "worse", "no_difference_shown": "no difference shown", "too_few": "too few"}
 
@@ -219,7 +220,7 @@ def _check_gate(
         print_row(options, {**row, "passes": item.passes}, text)
     if options.junit:
         try:
-            Path(options.junit).write_text(as_junit(shorten(run.name), items), encoding="utf-8")
+            Path(options.junit).write_text(as_junit(truncate(run.name), items), encoding="utf-8")
         except OSError as error:
             raise ConfigError("file_unwritable", name=options.junit) from error
     return int(not all(item.passes for item in items))

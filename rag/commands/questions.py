@@ -17,7 +17,7 @@ from rag.background import BACKGROUND
 from rag.checking.citations import Check, ScoredStatement
 from rag.checking.statements import find_statements
 from rag.checking.verifier import LocalVerifier, Verifier
-from rag.commands import print_row, read_text_file, shorten
+from rag.commands import print_row, read_text_file
 from rag.config import Settings
 from rag.errors import IngestError, ModelError
 from rag.ingest.sources import text_lines
@@ -27,7 +27,7 @@ from rag.reasoning.questions import questions_before
 from rag.retrieval.explain import explain_candidates, explanation
 from rag.retrieval.retriever import site_filters
 from rag.store.values import Filters
-from rag.text import question_language
+from rag.text import question_language, truncate
 from rag.tools import describe_use
 from rag.types import Answer, Exchange, Passage
 from rag.web.urls import url_hash
@@ -108,9 +108,9 @@ def _sources(statement: ScoredStatement) -> list[dict[str, Any]]:
 def _as_text(text: str, rows: Sequence[dict[str, Any]]) -> str:
     lines = []
     for row in rows:
-        sentence = shorten(text[row["start"] : row["end"]])
+        sentence = truncate(text[row["start"] : row["end"]])
         lines.append(f"{_SIGNS[row['verdict']]} {row['score']:.2f} {row['by']:5}  {sentence}")
-        lines += [f"      {source['url']}  {shorten(source['quote'])}" for source in row.get("sources", ())]
+        lines += [f"      {source['url']}  {truncate(source['quote'])}" for source in row.get("sources", ())]
     return "\n".join(lines) + "\n"
 
 
@@ -284,12 +284,12 @@ def _source(source: Mapping[str, Any]) -> str:
 
 
 def _hit_as_text(hit: Mapping[str, Any]) -> str:
-    return f"{hit['rank']:3}  {hit['score']:.3f}  {_source(hit)}  {hit['url']}\n     {shorten(hit['text'])}"
+    return f"{hit['rank']:3}  {hit['score']:.3f}  {_source(hit)}  {hit['url']}\n     {truncate(hit['text'])}"
 
 
 def _answer_as_text(answer: Answer) -> str:
     lines = [f"? {answer.question}", answer.text]
-    lines += [f"  [{c.n}] {_source(asdict(c))}  {c.url}\n      {shorten(c.quote)}" for c in answer.citations]
+    lines += [f"  [{c.n}] {_source(asdict(c))}  {c.url}\n      {truncate(c.quote)}" for c in answer.citations]
     lines += [f"  {describe_use(use, question_language(answer.question), answer.text)}" for use in answer.tools]
     notice = say(answer.notice, question_language(answer.question)) if answer.notice else ""
     if notice and notice != answer.text:

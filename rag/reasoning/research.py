@@ -19,7 +19,7 @@ from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner, one_line
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.hops import MAX_NEW_STEPS, Find, FollowUpSearch, RulePlanner
-from rag.text import escape_markdown, first_sentence, question_language
+from rag.text import escape_markdown, first_sentence, question_language, truncate
 from rag.types import Notice, Passage
 
 AspectKind = Literal["name", "attribute", "clause", "comparison"]
@@ -228,7 +228,7 @@ class ChatResearcher:
         quotes = ((place, find_sentences(sentence, passages[place].text)) for place, sentence in numbered)
         verbatim = tuple(dict.fromkeys((place, sentence) for place, sentence in quotes if sentence))
         met = tuple(task.aspects[n - 1].id for n in reply.met if 0 < n <= len(task.aspects))
-        return Reading(verbatim, _shorten(one_line([reply.summary])), met)
+        return Reading(verbatim, truncate(one_line([reply.summary]), MAX_SUMMARY), met)
 
     async def decide(self, progress: Progress, *, revisions: int) -> NextAction:
         """Choose the next action after a round; up to `revisions` revisions are still allowed."""
@@ -277,16 +277,6 @@ def _short(text: str) -> str:
     return " ".join(text.split())[:_MAX_CHARACTERS]
 
 
-def _shorten(text: str) -> str:
-    """Return up to MAX_SUMMARY characters of a text, without a part of a word at its end."""
-    if len(text) <= MAX_SUMMARY:
-        return text
-    head = text[: MAX_SUMMARY - 1]
-    is_in_word = all(one.isalnum() and one < "\u3040" for one in text[len(head) - 1 : len(head) + 1])
-    whole = head.rpartition(" ")[0] if is_in_word else head
-    return f"{(whole or head).rstrip()}…"
-
-
 class RuleResearcher:
     """The counterpart of `ChatResearcher` without a model."""
 
@@ -312,7 +302,7 @@ class RuleResearcher:
         matches = (await asyncio.to_thread(list, self.quoter.select(query, passages)))[:_MAX_SENTENCES]
         sentences = tuple((one.passage, one.unit.text) for one in matches)
         met = [one.id for one in task.aspects if any(await self.quoter.grade(one.text, passages))]
-        summary = _shorten(first_sentence(sentences[0][1], _MAX_CHARACTERS)) if sentences else ""
+        summary = truncate(first_sentence(sentences[0][1], _MAX_CHARACTERS), MAX_SUMMARY) if sentences else ""
         return Reading(sentences, summary, tuple(met))
 
     async def decide(self, progress: Progress, *, revisions: int) -> NextAction:
