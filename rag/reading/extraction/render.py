@@ -216,14 +216,25 @@ def find_cards(blocks: Iterable[Block]) -> set[Any]:
 
 
 def _begin_with_names(blocks: Sequence[Block], cards: Collection[Any]) -> list[Block]:
-    """Move the first line of each card that no other card has to its beginning, above lines such as "On sale"."""
-    counts = Counter(block.text for block in blocks)
-    ordered: list[Block] = []
-    for card, group in groupby(blocks, key=lambda block: _card_of(block, cards)):
-        lines = list(group)
-        name = next((i for i, line in enumerate(lines) if counts[line.text] == 1), 0) if card is not None else 0
-        ordered += [lines[name], *lines[:name], *lines[name + 1 :]]
-    return ordered
+    """Move a label that several cards or list items begin with, such as "Top rated", below the name after it."""
+    groups = [(owner, list(lines)) for owner, lines in groupby(blocks, key=lambda block: _entry_around(block, cards))]
+    entries = [lines for owner, lines in groups if owner is not None and len(lines) > (1 if owner in cards else 2)]
+    names: dict[str, set[str]] = {}
+    for first, second, *_ in entries:
+        names.setdefault(first.text, set()).add(second.text)
+    for lines in entries:
+        label, found = lines[0].text, names[lines[0].text]
+        amounts = sum(bool(_DIGIT.search(name[:2])) for name in found)
+        # A name above its variants, such as colours, is longer than they are.
+        if len(found) > 1 and amounts * 2 < len(found) and len(label) * len(found) < 2 * sum(map(len, found)):
+            lines[:2] = lines[1], lines[0]
+    return [line for _, lines in groups for line in lines]
+
+
+def _entry_around(block: Block, cards: Collection[Any]) -> Any:
+    """Return the card or the list item that a block is a line of, or None."""
+    card = _card_of(block, cards)
+    return card if card is not None or block.place.node.tag in HEADINGS else _item_of(block)[0]
 
 
 def _card_of(block: Block, cards: Collection[Any]) -> Any:

@@ -48,6 +48,17 @@ def test_the_innermost_cards_count() -> None:
     assert html_to_markdown(grid(*shelves, kind="shelf")).count("- Red pot\n  $4") == 3
 
 
+def test_a_label_that_several_entries_begin_with_is_below_the_name() -> None:
+    names = ("Low boots", "High boots", "Warm boots")
+    items = "".join(f"<li><p>Top rated</p><p>{name}</p><p>$9</p></li>" for name in names)
+    assert html_to_markdown(f"<ul>{items}</ul>").startswith("- Low boots\n  Top rated\n  $9\n- High boots")
+    assert html_to_markdown(grid(*(f"<p>$9</p><p>{name}</p>" for name in names))).startswith("- Low boots\n  $9")
+    colours = grid(*(f"<p>Quarter socks</p><p>{colour}</p><p>$9</p>" for colour in ("Red", "Blue", "Grey")))
+    assert html_to_markdown(colours).startswith("- Quarter socks\n  Red")
+    prices = grid(*(f"<p>Price</p><p>${price}</p>" for price in (10, 20, 30)))
+    assert html_to_markdown(prices).startswith("- Price\n  $10")
+
+
 def test_the_price_of_a_card_belongs_to_its_product() -> None:
     text = html_to_markdown(grid(*(f"<p>On sale!</p>{pot}" for pot in POTS)))
     entry = find_entries(text)[1]
