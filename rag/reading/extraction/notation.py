@@ -69,6 +69,10 @@ _BOX_PLACES: Final = frozenset(["li", "td", "th", "dd", "dt"])
 _CELLS: Final = "//td[not(text()[normalize-space()])]|//th[not(text()[normalize-space()])]"
 _VISIBLE_TEXT: Final = ".//text()[not(ancestor::svg)]"
 _LABELS: Final = ("alt", "aria-label", "title")
+# Names of marks in icon fonts, such as Font Awesome's "fa-check" and "fa-xmark".
+_TICK, _CROSS = (
+    lazy_regex(rf"(?<![^\W_])(?:{names})(?![^\W_])") for names in ("check(?:mark)?|tick", "x-?mark|times|cross")
+)
 _INVISIBLE = lazy_regex("[\\s\u200b\ufeff\ue000-\uf8ff\U000f0000-\U0010ffff]+")
 _MAX_LABEL = 80
 
@@ -125,7 +129,8 @@ def write_notation(tree: Any, source: str) -> None:
     empty_cells = [cell for cell in tree.xpath(_CELLS) if not _INVISIBLE.sub("", "".join(cell.xpath(_VISIBLE_TEXT)))]
     elements = index_by_id(tree) if empty_cells and "aria-labelledby" in source else {}
     for cell in empty_cells:
-        cell.text = " ".join(dict.fromkeys(filter(None, _iter_icon_labels(cell, elements))))[:_MAX_LABEL]
+        labels = " ".join(dict.fromkeys(filter(None, _iter_icon_labels(cell, elements))))[:_MAX_LABEL]
+        cell.text = labels or _read_icon_class(cell)
 
 
 def _find_script_kind(node: Any) -> str:
@@ -321,6 +326,14 @@ def _write_check_box(node: Any) -> None:
         box = node.makeelement("span")
         box.text, box.tail = mark, " " + (node.tail or "").lstrip()
         node.getparent().replace(node, box)
+
+
+def _read_icon_class(cell: Any) -> str:
+    """Return the mark that a style sheet draws in a cell with one empty element, by the element's class."""
+    classes = [node.get("class") or "" for node in cell.iterdescendants() if not len(node)]
+    if len(classes) != 1:
+        return ""
+    return "✓" if _TICK.search(classes[0]) else "✗" if _CROSS.search(classes[0]) else ""
 
 
 def _iter_icon_labels(cell: Any, elements: Mapping[str, Any]) -> Iterator[str]:

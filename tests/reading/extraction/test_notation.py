@@ -75,6 +75,11 @@ def test_subscripts(before: str, text: str, written: str) -> None:
         ("<q>a <b>b</b></q>", "“a b”"),
         ("<abbr title='a date'>2</abbr> <abbr title='Light Vessel'>LV</abbr>", "2 LV (Light Vessel)"),
         ("Heading<a href='#h'>¶</a>", "Heading"),
+        ("<table><tr><td>Chat<td><i class='fa-solid fa-check'></i><td><i class='fa fa-xmark'></i>", "Chat|✓|✗"),
+        (
+            "<table><tr><td>Chat<td><div class=checkmark></div><td><i class=checkout></i><td><i class=star></i>",
+            "Chat|✓",
+        ),
     ],
 )
 def test_in_a_paragraph(html: str, text: str) -> None:
