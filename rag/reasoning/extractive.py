@@ -333,13 +333,15 @@ class Sentence:
     """A quotable sentence of the passage with index `passage`.
 
     `terms` are those of the sentence, its title and its headings, `neighbour_terms` those that only the sentences
-    before and after it have. `in_page` is the page's title followed by the text.
+    before and after it have. `codes` are those of the headings, and of the last sentence that has some: "It has 70
+    keys" is about the model named before. `in_page` is the page's title followed by the text.
     """
 
     passage: int
     unit: Quotable
     terms: frozenset[int]
     neighbour_terms: frozenset[int]
+    codes: set[str]
     in_page: str
 
     def cite(self, number: int) -> str:
@@ -525,8 +527,9 @@ class ExtractiveReasoner:
         parts = quotables(passage.text, passage.header, section)
         terms = [frozenset[int](), *(self._terms(part.text) for part in parts), frozenset[int]()]
         heading = " ".join((passage.title, *passage.section, passage.header))
-        page_terms = self._terms(heading)
+        page_terms, page_codes, codes = self._terms(heading), _codes(heading), set[str]()
         for i, part in enumerate(parts, 1):
+            codes = _codes(part.text) or codes
             if part.is_table_header:
                 page_terms |= terms[i]
             elif (part.leads or not part.is_heading) and _WORD.search(part.text):
@@ -534,7 +537,7 @@ class ExtractiveReasoner:
                 neighbour_terms = (terms[i - 1] | terms[i + 1]) - sentence_terms
                 line = part.lines[0] if part.is_attribute or part.text.startswith("|") else part.text
                 in_page = f"{passage.title}. {line[:_MAX_CHARACTERS]}"
-                yield Sentence(index, part, sentence_terms, neighbour_terms, in_page)
+                yield Sentence(index, part, sentence_terms, neighbour_terms, codes | page_codes, in_page)
 
     def compute_shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
         """Return the share of the question's words, by IDF, in each passage, its title and headings. May block."""
@@ -601,7 +604,7 @@ def features(
             weighted_share(rare, sentence.terms),
             weighted_share(rare, sentence.neighbour_terms),
             asks_quantity and bool(_QUANTITY.search(sentence.unit.text)),
-            len(codes & _codes(sentence.unit.text)) / len(codes) if codes else 0.0,
+            len(codes & sentence.codes) / len(codes) if codes else 0.0,
             scores[sentence.passage],
             0.0,
         )

@@ -104,6 +104,11 @@ def test_a_code_in_the_question_is_that_of_the_quote(
     assert answer(reasoner, question, [passage(1, text)]).startswith(expected)
 
 
+def test_a_sentence_without_a_code_is_about_the_last_one(reasoner: ExtractiveReasoner) -> None:
+    text = "The CS70 is easy to use.\n\nIt has 70 stitches.\n\nThe CS90 is the larger one.\n\nIt has 90 stitches."
+    assert answer(reasoner, "How many stitches does the CS70 have?", [passage(1, text)]).startswith("It has 70")
+
+
 @pytest.mark.parametrize(
     ("question", "missing"),
     [
