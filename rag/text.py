@@ -491,16 +491,24 @@ _LONGEST_LEAD = 100
 
 
 def list_leads(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
-    """Return, for each sentence that begins a list item, the heading or introduction of its list; "" for the others."""
-    leads, lead = [], ""
+    """Return, for each sentence that begins a list item, the heading or introduction of its list; "" for the others.
+
+    An introduction is that of the first list below it: a blank line ends a list whose items are on adjacent lines.
+    """
+    leads, lead, before = list[str](), "", 0
+    is_introduced = is_tight = False
     for start, end in spans:
         sentence, line = text[start:end], text[text.rfind("\n", 0, start) + 1 : start]
         is_item = not line.strip() and _LIST_ITEM.match(sentence) is not None
+        if is_item:
+            is_apart = text.find("\n\n", before, start) >= 0
+            lead, is_tight = ("" if is_apart and is_tight else lead), is_introduced and not is_apart
         leads.append(lead if is_item and len(lead) <= _LONGEST_LEAD else "")
+        before = end
         if heading := HEADING.match(sentence):
-            lead = sentence[heading.end() :].strip()
+            lead, is_introduced, is_tight = sentence[heading.end() :].strip(), False, False
         elif INTRODUCTION.search(sentence) and not line[:1].isspace():
-            lead = sentence.strip()
+            lead, is_introduced, is_tight = sentence.strip(), True, False
         elif not line and not is_item:
             lead = ""
     return leads

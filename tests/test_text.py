@@ -22,6 +22,7 @@ from rag.text import (
     find_entries,
     is_chinese,
     join_surrogates,
+    list_leads,
     question_language,
     replace_surrogates,
     split_sentences,
@@ -353,6 +354,18 @@ def test_an_entry_is_a_title_and_its_attributes() -> None:
         ["- Sitka 140 Kayak", "$2,499.00", "Length:", "13 ft. 9 in."],
         ["## Power Tank", "oversized fit", "价格：30 元"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "leads"),
+    [
+        ("View:\n\n- 30 results\n- 90 results\n\n- Boots\n- Shoes", ["", "View:", "View:", "", ""]),
+        ("Never:\n\n- swim\n\n- dive", ["", "Never:", "Never:"]),
+        ("## Boots\n\n- low\n- high\n\n- warm\n\nText.\n\n- x", ["", "Boots", "Boots", "Boots", "", ""]),
+    ],
+)
+def test_an_introduction_is_that_of_one_list(text: str, leads: list[str]) -> None:
+    assert list_leads(text, split_sentences(text)) == leads
 
 
 @pytest.mark.parametrize(
