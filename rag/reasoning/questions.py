@@ -134,6 +134,7 @@ _CLAUSE_BREAK = lazy_regex(
 _SENTENCE_END = lazy_regex(r"[.!。！]\s*+")
 _WORD_OR_HAN = lazy_regex(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 _MIN_WORDS: Final = 3  # words, or Han characters, of a question that can be answered separately
+_SHORT_CLAUSE = lazy_regex(r"[\u3400-\u9fff]{1,4}\W*")
 _ASKS_CHOICE = lazy_regex(r"(\w)不\1|咋")
 _GREETING = lazy_regex(
     r"\b(?:hi|hiya|hello|hey|yo|good (?:morning|afternoon|evening)|morning)\b|[你您]好|嗨|哈[喽啰]|[早午晚]上?[好安]"
@@ -180,7 +181,7 @@ def split_questions(message: str) -> list[str]:
     """Return the questions of a message that asks up to MAX_QUESTIONS and nothing else; otherwise only the message.
 
     A question mark ends a question, and so does a comma or conjunction between two clauses with question words.
-    Fragments such as "why?" don't count.
+    Fragments such as "why?" don't count. A short Chinese clause, whose subject may be in the one before, includes that.
     """
     parts = []
     for sentence in _QUESTION_END.split(message):
@@ -188,7 +189,7 @@ def split_questions(message: str) -> list[str]:
         for found in _CLAUSE_BREAK.finditer(sentence):
             if _asks_in_words(sentence[start : found.start()]) and _asks_in_words(sentence[found.end() :]):
                 parts.append(sentence[start : found.start()].strip())
-                start = found.end()
+                start = found.end() if not _SHORT_CLAUSE.fullmatch(sentence, found.end()) else start
         parts.append(sentence[start:].strip())
     ask = all(asks(part) or _asks_in_words(part) for part in parts)
     are_whole = all(len(_WORD_OR_HAN.findall(part)) >= _MIN_WORDS for part in parts)

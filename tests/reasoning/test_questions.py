@@ -234,7 +234,8 @@ def test_a_message_of_small_words_alone_has_no_subject(subject: bool, texts: lis
         ("How wide is it, and who built it?", ["How wide is it", "who built it?"]),
         ("When is it open? And how much is a ticket?", ["When is it open?", "And how much is a ticket?"]),
         ("几点开门，门票多少钱？", ["几点开门", "门票多少钱？"]),
-        ("工资打不打折？什么时候发，怎么发？", ["工资打不打折？", "什么时候发", "怎么发？"]),
+        ("工资打不打折？什么时候发，怎么发？", ["工资打不打折？", "什么时候发", "什么时候发，怎么发？"]),
+        ("哪个摊位卖豆皮，多少钱？", ["哪个摊位卖豆皮", "哪个摊位卖豆皮，多少钱？"]),
         (
             "I leave on Monday. How much cash do I need, and do people tip?",
             ["I leave on Monday. How much cash do I need", "do people tip?"],
