@@ -159,7 +159,7 @@ def _draw_files(app: App, library: str, options: _Options, language: Language) -
     )
     if submitted and uploads:
         files = [(file.name, file.getvalue()) for file in uploads]
-        job_id = app.imports.add_files(files, library=library, owner=person_id(), chunker=options.chunker)
+        job_id = app.imports.jobs.submit_files(files, library=library, owner=person_id(), chunker=options.chunker)
         release_uploads(uploads)
         _start(job_id)
     # Files that gave no page, but that this version reads differently.

@@ -42,7 +42,7 @@ def finished(app: App, job_id: str) -> str:
 
 
 def upload(app: App) -> str:
-    return finished(app, app.imports.add_files([("ferry.md", TEXT.encode())], library="main"))
+    return finished(app, app.imports.jobs.submit_files([("ferry.md", TEXT.encode())], library="main"))
 
 
 def damage(app: App) -> None:
@@ -70,7 +70,7 @@ def test_a_damaged_passage_is_not_quoted_and_its_page_is_named(app: App) -> None
 
 def test_the_rest_of_a_library_is_quoted(app: App) -> None:
     other = b"# Bus\n\nThe bus to the island leaves the market at ten each morning, and a ticket costs two crowns.\n"
-    finished(app, app.imports.add_files([("bus.md", other)], library="main"))
+    finished(app, app.imports.jobs.submit_files([("bus.md", other)], library="main"))
     library = app.library("main")
     (ferry,) = (page for page in library.pages() if "ferry" in page.url)
     bad = [one.id for one in library.chunks(ferry.url_hash)]

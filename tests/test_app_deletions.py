@@ -14,7 +14,7 @@ NOTE = "Opening hours of the harbour office\n\nThe office is open from six in th
 
 def test_undo_restores_the_texts_of_deleted_pages(tmp_path: Path) -> None:
     app = open_app(tmp_path)
-    finish(app, app.imports.add_files([("hours.txt", NOTE.encode())], library="main"))
+    finish(app, app.imports.jobs.submit_files([("hours.txt", NOTE.encode())], library="main"))
     (page,) = app.library("main").pages()
     assert page.title == "Opening hours of the harbour office"  # the title of a text file is its first line
     token = app.deletions.record("main", [page.url_hash])

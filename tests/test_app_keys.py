@@ -30,7 +30,7 @@ TEXT = b"# Aso\n\nMount Aso erupted in 1953, and again in 1979.\n\n# Bridge\n\nT
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[App]:
     with closing(open_app(tmp_path)) as opened:
-        finish(opened, opened.imports.add_files([("aso.md", TEXT)], library="main"))
+        finish(opened, opened.imports.jobs.submit_files([("aso.md", TEXT)], library="main"))
         yield opened
 
 

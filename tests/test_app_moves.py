@@ -46,7 +46,7 @@ def record(number: int) -> dict[str, str]:
 
 def add(app: App, first: int, last: int) -> str:
     rows = [*map(record, range(first, last)), *([OIL] if first == 0 else [])]
-    return app.imports.submit(list(record_sources(map(json.dumps, rows), "pages.jsonl")), library="main")
+    return app.imports.jobs.submit(list(record_sources(map(json.dumps, rows), "pages.jsonl")), library="main")
 
 
 def statuses(app: App, job: str) -> list[str]:

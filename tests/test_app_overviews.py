@@ -37,7 +37,7 @@ PLAIN = "# 灯塔\n\n灯塔建于一八七四年，由三位看守轮流值守�
 
 def save(app: App, *files: tuple[str, str]) -> dict[str, str]:
     """Save these files; return the pages' hashes by title."""
-    finish(app, app.imports.add_files([(name, text.encode()) for name, text in files], library="main"))
+    finish(app, app.imports.jobs.submit_files([(name, text.encode()) for name, text in files], library="main"))
     return {page.title: page.url_hash for page in app.library("main").pages()}
 
 

@@ -88,7 +88,7 @@ def test_a_removed_library_is_not_looked_at_again_on_schedule(app: App) -> None:
 def test_an_import_into_a_removed_library_says_so(app: App) -> None:
     name = filled(app)
     app.remove_library(name)
-    job_id = app.imports.submit([web_source("https://a.example/")], library=name)
+    job_id = app.imports.jobs.submit([web_source("https://a.example/")], library=name)
     finish(app, job_id)
     notice = app.imports.jobs.job(job_id).notice
     assert notice is not None and notice.code == "library_removed"

@@ -289,7 +289,7 @@ def test_a_link_needs_every_library_that_its_answers_come_from(app: App) -> None
 def test_a_reader_asks_and_adds_nothing(app: App) -> None:
     name = app.for_person(ANN).libraries.create("Harbour office")
     anns = app.for_person(ANN)
-    finish(app, anns.imports.add_files([("harbour.md", PAGE.encode())], library=name, owner=ANN.owner))
+    finish(app, anns.imports.jobs.submit_files([("harbour.md", PAGE.encode())], library=name, owner=ANN.owner))
     anns.roles.grant(name, EVERYONE, "reader")
     bobs = app.for_person(BOB)
     answer = bobs.wait(bobs.ask(Question("How was the harbour toll paid?", (name,)), owner=BOB.owner), 60)

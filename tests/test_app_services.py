@@ -48,7 +48,7 @@ def app_of(folder: Path, server: ModelServer | None = None, **settings: Any) -> 
 def add(app: App, pages: Sequence[dict[str, str]] = PAGES) -> list[str]:
     """Import the pages; return their statuses."""
     sources = list(record_sources(map(json.dumps, pages), "pages.jsonl"))
-    return [result.status for result in finish(app, app.imports.submit(sources, library="main"))]
+    return [result.status for result in finish(app, app.imports.jobs.submit(sources, library="main"))]
 
 
 def test_pages_are_added_and_found_by_a_service(tmp_path: Path) -> None:

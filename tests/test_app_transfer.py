@@ -35,7 +35,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Yield an app with two pages in its library."""
     with closing(open_app(tmp_path_factory.mktemp("data"))) as opened:
         sources = list(record_sources(LINES, "pages.jsonl"))
-        finish(opened, opened.imports.submit(sources, library="main", chunker="recursive"))
+        finish(opened, opened.imports.jobs.submit(sources, library="main", chunker="recursive"))
         yield opened
 
 

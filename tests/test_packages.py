@@ -29,7 +29,7 @@ RUN = """
     import main
     Path(".env").write_text("{settings}")
     app = App(load_settings(rag_data_dir=Path("data"), qdrant_url=""))
-    job = app.imports.submit(example_sources()[:1], library="main")
+    job = app.imports.jobs.submit(example_sources()[:1], library="main")
     while app.imports.jobs.job(job).state == "running":
         time.sleep(0.1)
     question = Question("How are deleted files restored?", ("main",), options=RunOptions(strategy="{strategy}"))

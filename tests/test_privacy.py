@@ -118,7 +118,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
     "runs": {**dict.fromkeys(("begin", "close"), PROGRAM), "of": BINDS, "create": BEGINS},
     "imports": {
         **dict.fromkeys(("start", "close", "ingestor", "reader", "sitemap_pages"), PROGRAM),
-        **dict.fromkeys(("add_urls", "add_files", "add_examples", "add_site", "submit"), BEGINS),
+        **dict.fromkeys(("add_urls", "add_examples"), BEGINS),
     },
     "jobs": {
         **dict.fromkeys(("start", "close", "pause_all"), PROGRAM),
@@ -174,7 +174,7 @@ class World:
     def __init__(self, folder: Path, *, hers: bool) -> None:
         settings = load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url="")
         self.app = app = App(settings)
-        job = app.imports.add_files([("harbour.md", PAGE.encode())], library="main")
+        job = app.imports.jobs.submit_files([("harbour.md", PAGE.encode())], library="main")
         end = time.monotonic() + 60
         while app.imports.jobs.job(job).state == "running":
             assert time.monotonic() < end

@@ -283,7 +283,7 @@ class App:
             standalone = question.options.standalone or remainder
             question = replace(question, options=replace(question.options, standalone=standalone))
         if files:
-            job = self.imports.add_files(files, library=question.library, owner=person)
+            job = self.imports.jobs.submit_files(files, library=question.library, owner=person)
             question = replace(question, options=replace(question.options, saving=job))
         if question.options.web == "ask" and self.conversations.allows_web(conversation_id, owner):
             question = replace(question, options=replace(question.options, web="allowed"))

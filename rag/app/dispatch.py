@@ -233,7 +233,7 @@ class Dispatcher:
         extra |= {"library": question.library, "owner": self._person}
         if body:
             name = re.sub(r"[^\w -]+", " ", body.partition("\n")[0])[:60].strip() or "text"
-            return self._imports.add_files([(f"{name}.txt", body.encode())], **extra)
+            return self._imports.jobs.submit_files([(f"{name}.txt", body.encode())], **extra)
         return self._imports.add_urls(routed.addresses, **extra)
 
     async def _wait_for(self, job: str, run: Run) -> Sequence[JobItem]:

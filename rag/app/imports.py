@@ -13,7 +13,7 @@ from rag.app.libraries import Libraries, Models
 from rag.config import Settings
 from rag.errors import StoreError
 from rag.ingest.chunking import get_chunker
-from rag.ingest.discovery import SiteKind, SitePlan, Walk
+from rag.ingest.discovery import SitePlan, Walk
 from rag.ingest.jobs.service import ExternalJobs, Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.schedule import Schedules
@@ -47,8 +47,8 @@ class Imports:
         # Enough readers for several hosts, or for one that allows many concurrent requests.
         per_host, readers = settings.fetch_per_host, max(READERS, settings.fetch_per_host)
         limits, bounds = Limits(readers, ahead=2 * readers, per_host=per_host + 2), record_bounds(settings)
-        per_owner = settings.jobs_per_person
-        self.jobs = Jobs(database, self.ingestor, self._walk, limits=limits, bounds=bounds, per_owner=per_owner)
+        options: dict[str, Any] = {"per_owner": settings.jobs_per_person, "chunker": settings.chunker}
+        self.jobs = Jobs(database, self.ingestor, self._walk, limits=limits, bounds=bounds, **options)
         self.external = ExternalJobs(database)
         self.schedules = Schedules(database, self.jobs, has_library=libraries.has)
 
@@ -63,54 +63,13 @@ class Imports:
         self.jobs.close()
         self._parser.close()
 
-    # `owner` is the user who owns the job; StoreError("too_many_jobs") if too many of their jobs are unfinished.
-
-    def add_urls(
-        self,
-        urls: Sequence[str],
-        *,
-        library: str,
-        owner: str = "",
-        force: bool = False,
-        chunker: str = "",
-        **options: Any,
-    ) -> str:
+    def add_urls(self, urls: Sequence[str], *, library: str, **options: Any) -> str:
         """Queue an import of URLs; return the job's id. `options` are those of `Jobs.submit`."""
-        return self.submit(
-            [web_source(url) for url in urls], library=library, owner=owner, force=force, chunker=chunker, **options
-        )
+        return self.jobs.submit([web_source(url) for url in urls], library=library, **options)
 
-    def add_files(
-        self, files: Sequence[tuple[str, bytes]], *, library: str, owner: str = "", chunker: str = "", **options: Any
-    ) -> str:
-        """Queue an import of uploaded files (name, content); return the job's id."""
-        chunker = chunker or self._settings.chunker
-        return self.jobs.submit_files(files, library=library, owner=owner, chunker=chunker, **options)
-
-    def add_examples(self, *, library: str, owner: str = "", chunker: str = "") -> str:
-        """Queue an import of the sample pages; return the job's id."""
-        return self.submit(example_sources(), library=library, owner=owner, chunker=chunker)
-
-    def add_site(
-        self, start: str, kind: SiteKind, *, library: str, owner: str = "", chunker: str = "", **limits: Any
-    ) -> str:
-        """Queue an import of a site's pages; `limits` are those of `Jobs.submit_site`. Return the job's id."""
-        chunker = chunker or self._settings.chunker
-        return self.jobs.submit_site(start, kind, library=library, owner=owner, chunker=chunker, **limits)
-
-    def submit(
-        self,
-        sources: Sequence[Source],
-        *,
-        library: str,
-        owner: str = "",
-        force: bool = False,
-        chunker: str = "",
-        **options: Any,
-    ) -> str:
-        """Queue an import; return the job's id. `chunker` defaults to the configured one."""
-        chunker = chunker or self._settings.chunker
-        return self.jobs.submit(sources, library=library, owner=owner, force=force, chunker=chunker, **options)
+    def add_examples(self, *, library: str, **options: Any) -> str:
+        """Queue an import of the sample pages like `add_urls`."""
+        return self.jobs.submit(example_sources(), library=library, **options)
 
     def ingestor(self, library: str) -> Ingestor:
         """Return the library's ingestor. Loads the embedding model; raises ModelMismatchError."""
@@ -189,4 +148,4 @@ class Deletions:
         if deletion is None:
             raise StoreError("removal_unknown")
         library, sources = deletion
-        return self._imports.submit(sources, library=library, owner=owner, force=True)
+        return self._imports.jobs.submit(sources, library=library, owner=owner, force=True)

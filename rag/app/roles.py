@@ -173,7 +173,7 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
         "removed_libraries": Rule(hides="editor"),
         "create": Rule(created=lambda service, name: str(name)),
     },
-    "Imports": {name: _edits() for name in ("add_urls", "add_files", "add_examples", "add_site", "submit", "ingestor")},
+    "Imports": {name: _edits() for name in ("add_urls", "add_examples", "ingestor")},
     "Jobs": {
         **{name: _edits() for name in ("submit", "submit_files", "submit_site", "recheck", "reread_files")},
         **{

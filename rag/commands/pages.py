@@ -92,7 +92,7 @@ def site(settings: Settings, options: argparse.Namespace) -> int:
     """Import the pages of a site or feed."""
     limits = {"prefix": options.prefix, "max_pages": options.pages, "max_depth": options.depth, "force": options.force}
     with closing(App(settings)) as app:
-        job_id = app.imports.add_site(options.start, options.by, library=settings.rag_library, **limits)
+        job_id = app.imports.jobs.submit_site(options.start, options.by, library=settings.rag_library, **limits)
         return _follow(app.imports.jobs, job_id, options)
 
 

@@ -106,7 +106,7 @@ def test_files_that_are_kept_can_be_read_again(
 ) -> None:
     assert label("add_files_kept", language) not in words(open_page("add", language))
     sources = [Source(name, f"file:///{name}", "file", data=b"%PDF-") for name in ("a.pdf", "b.pdf")]
-    job = app.imports.submit(sources, library="main")
+    job = app.imports.jobs.submit(sources, library="main")
     end_job(app, job, *(make_result(source.url, "failed", "unreadable") for source in sources))
     monkeypatch.setattr("rag.ingest.jobs.service.READING_VERSION", READING_VERSION + 1)
     page = open_page("add", language)

@@ -44,18 +44,21 @@ class Jobs:
         limits: Limits | None = None,
         bounds: RecordBounds = BOUNDS,
         per_owner: int = 50,
+        chunker: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`open_ingestor` returns the ingestor of a library by name; it may take long and raise RagError.
 
         `open_walk` returns the walk for a site's plan and the pages that its job already has. `bounds` apply to JSONL
         files. An `owner` with `per_owner` unfinished jobs gets StoreError("too_many_jobs") for another one.
+        `chunker` is that of jobs without one; if empty, the ingestor's.
         """
         self._owner: str | None = None
         self._database = database
         self._jobs = database.jobs
         self._items = database.items
         self._per_owner = per_owner
+        self._chunker = chunker
         steps = partial(open_steps, database, open_ingestor, open_walk, bounds)
         self._worker = Worker(database, steps, clock, limits)
 
@@ -89,21 +92,19 @@ class Jobs:
         title: str = "",
         **options: Any,
     ) -> str:
-        """Queue a job for `sources`; return its id. `chunker` and the `chunk_size` option default to the ingestor's.
+        """Queue a job for `sources`; return its id. The `chunk_size` option defaults to the ingestor's.
 
         Of sources with the same URL, only the first is imported. Stored pages are refetched only with `force`.
         """
-        name = title or (sources[0].name if sources else "")
-        return self._create(
-            library, owner, list(new_items(sources)), title=name, force=force, chunker=chunker, **options
-        )
+        options |= {"title": title or (sources[0].name if sources else ""), "chunker": chunker or self._chunker}
+        return self._create(library, owner, list(new_items(sources)), force=force, **options)
 
     def submit_files(
         self, files: Sequence[tuple[str, bytes]], *, library: str, owner: str = "", chunker: str = "", **options: Any
     ) -> str:
         """Queue a job for files (name, content), which the worker opens later; return its id."""
-        title = files[0][0] if files else ""
-        return self._create(library, owner, files=files, title=title, force=False, chunker=chunker, **options)
+        options |= {"title": files[0][0] if files else "", "chunker": chunker or self._chunker}
+        return self._create(library, owner, files=files, force=False, **options)
 
     def submit_site(
         self,
@@ -122,7 +123,7 @@ class Jobs:
 
         `prefix` is the path that all pages of a site must start with, by default the folder of `start`.
         """
-        plan = asdict(SitePlan(start, kind, prefix, max_depth, max_pages))
+        plan, chunker = asdict(SitePlan(start, kind, prefix, max_depth, max_pages)), chunker or self._chunker
         return self._create(library, owner, kind=kind, title=start, plan=plan, force=force, chunker=chunker)
 
     def recheck(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import streamlit as st
 
@@ -50,8 +50,8 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
     if not start:
         st.error(label("site_start_wrong", language), icon=":material/error:")
         return None
-    limits = {"prefix": prefix, "max_pages": pages, "max_depth": depth, "force": force}
-    return app.imports.add_site(start, kind, library=library, owner=person_id(), chunker=chunker, **limits)
+    limits: dict[str, Any] = {"prefix": prefix, "max_pages": pages, "max_depth": depth, "force": force}
+    return app.imports.jobs.submit_site(start, kind, library=library, owner=person_id(), chunker=chunker, **limits)
 
 
 def _site_address(text: str) -> str:
