@@ -407,7 +407,7 @@ def calculate(request: str, _: ToolResources) -> ToolResult:
         raise ToolError("expression_unreadable") from error
     with localcontext(_CONTEXT):
         result, is_exact = _show(expression.value(), expression.units, target, money_format(request))
-    return ToolResult(f"{expression.notation} {'=' if is_exact else '≈'} {result}", {"expression": notation})
+    return ToolResult(f"{expression.notation} {'=' if is_exact else '≈'} {result}")
 
 
 def can_calculate(text: str) -> bool:

@@ -81,7 +81,7 @@ def answer_question(text: str, resources: ToolResources) -> ToolResult:
     today, text = resources.now.date(), _normalise(text)
     if _LEAP.search(text):
         year = int(match[0]) if (match := re.search(r"\d{4}", text)) else today.year
-        return ToolResult(resources.say("date_leap" if isleap(year) else "date_no_leap", year=year), {"year": year})
+        return ToolResult(resources.say("date_leap" if isleap(year) else "date_no_leap", year=year))
     try:
         if births := _find_births(text, today):
             return _describe_age(births[0], births[-1], resources)
@@ -226,7 +226,7 @@ def _describe(first: date, last: date, code: str, text: str, resources: ToolReso
         resources.say(name, count=parts[name]) for name in parts if parts[name] or (name == "date_days" and not weeks)
     )
     sentence = resources.say(code + side, first=_format(first, resources), last=_format(last, resources), length=length)
-    return ToolResult(sentence, {"first": first.isoformat(), "last": last.isoformat(), "days": count})
+    return ToolResult(sentence)
 
 
 def _format(day: date, resources: ToolResources) -> str:

@@ -35,8 +35,7 @@ def run_code(code: str, resources: ToolResources) -> ToolResult:
     """Return what the code prints, and the value of its last line. Raises ToolError."""
     if not resources.code:
         raise ToolError("code_off")
-    output = execute(code)
-    return ToolResult(output.strip()[:_MAX_OUTPUT] or resources.say("code_silent"), {"printed": output[:_MAX_OUTPUT]})
+    return ToolResult(execute(code).strip()[:_MAX_OUTPUT] or resources.say("code_silent"))
 
 
 def can_isolate() -> bool:

@@ -81,7 +81,7 @@ def search_web(query: str, resources: ToolResources) -> ToolResult:
 def _result(passages: Sequence[Passage], resources: ToolResources) -> ToolResult:
     titles = dict.fromkeys(to_plain_line(one.title or one.url) for one in passages)
     text = resources.say("search_found", count=len(passages), titles=" · ".join(titles)) if passages else ""
-    return ToolResult(text or resources.say("search_none"), {"passages": [one.id for one in passages]}, passages)
+    return ToolResult(text or resources.say("search_none"), passages)
 
 
 RETRIEVE: Final = Tool(
@@ -114,14 +114,11 @@ def outline(request: str, resources: ToolResources) -> ToolResult:
     code = fenced_blocks(text)
     headers = [one for one in _HEADING.finditer(text) if not any(start <= one.start() < end for start, end in code)]
     headings = [(len(one[1]), one[2].strip()) for one in headers[:_MAX_HEADINGS]]
-    title, data = (
-        escape_markdown(page.title or page.url),
-        {"url": page.url, "headings": [list(one) for one in headings]},
-    )
+    title = escape_markdown(page.title or page.url)
     if not headings:
-        return ToolResult(resources.say("outline_none", title=title), data)
+        return ToolResult(resources.say("outline_none", title=title))
     lines = [f"{'  ' * (level - 1)}- {heading}" for level, heading in headings]
-    return ToolResult("\n".join([resources.say("outline_of", title=title), "", *lines]), data)
+    return ToolResult("\n".join([resources.say("outline_of", title=title), "", *lines]))
 
 
 OUTLINE: Final = Tool(
@@ -137,13 +134,11 @@ OUTLINE: Final = Tool(
 def count_pages(request: str, resources: ToolResources) -> ToolResult:
     """Return the requested lists, and the counts below them."""
     pages, part, rest, is_listed = _select_pages(request, resources)
-    data = _counts(pages)
     if not pages:
-        return ToolResult(
-            resources.say("statistics_no_match", part=part) if part else resources.say("statistics_none"), data
-        )
-    numbers = {name: _format(value) for name, value in data.items()}
-    totals = resources.say("statistics_counts" if data["sites"] else "statistics_counts_files", **numbers)
+        return ToolResult(resources.say("statistics_no_match", part=part) if part else resources.say("statistics_none"))
+    counts = _counts(pages)
+    numbers = {name: _format(value) for name, value in counts.items()}
+    totals = resources.say("statistics_counts" if counts["sites"] else "statistics_counts_files", **numbers)
     requested = [name for name, pattern in _REQUESTS.items() if pattern.search(rest)] or ["list"] * is_listed
     for name in ("list", "added"):
         if len(requested) > 1 and name in requested:
@@ -152,11 +147,11 @@ def count_pages(request: str, resources: ToolResources) -> ToolResult:
     parts = [resources.say("statistics_of", part=part)] if part and has_list and requested != ["list"] else []
     for name in requested:
         code = "statistics_of" if part and name == "list" else f"statistics_{name}"
-        parts.append(resources.say(code, part=part, average=_format(data["words"] // len(pages))))
+        parts.append(resources.say(code, part=part, average=_format(counts["words"] // len(pages))))
         if name in _LISTS:
-            data[name] = _LISTS[name](pages, resources.language)
-            parts[-1] += "\n\n" + _write_list(data[name], _read_limit(rest)[0], name, resources)
-    return ToolResult("\n\n".join([*parts, totals]), data)
+            lines = _LISTS[name](pages, resources.language)
+            parts[-1] += "\n\n" + _write_list(lines, _read_limit(rest)[0], name, resources)
+    return ToolResult("\n\n".join([*parts, totals]))
 
 
 def _write_list(lines: Sequence[str], limit: int, name: str, resources: ToolResources) -> str:

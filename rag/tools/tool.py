@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,10 +13,9 @@ from rag.types import Notice, Page, Passage
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a tool: text in the user's language, the same as plain data, and passages to cite."""
+    """The result of a tool: text in the user's language, and passages to cite."""
 
     text: str
-    data: Mapping[str, Any] = field(default_factory=dict)
     passages: Sequence[Passage] = ()
 
 
