@@ -15,7 +15,7 @@ from psycopg.rows import RowMaker, dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
 from rag.errors import StoreError, StoreUnavailableError
-from rag.store.sql.table import TABLES, VERSION, migration
+from rag.store.sql.table import TABLES, VERSION, table_statements
 from rag.text import lazy_regex
 
 MAX_CONNECTIONS: Final = 10
@@ -214,23 +214,21 @@ def _set_timeouts(connection: psycopg.Connection[Any]) -> None:
 
 
 def _ensure_tables(connection: psycopg.Connection[dict[str, Any]], name: str) -> None:
-    """Create the tables in an empty database, or migrate older ones; raise StoreError if that fails."""
+    """Create the tables in an empty database. Raises StoreError for tables of another version."""
     connection.execute("CREATE TABLE IF NOT EXISTS pagelight_version (version INTEGER NOT NULL)")
     row = connection.execute("SELECT version FROM pagelight_version").fetchone()
     version = row["version"] if row else 0
     if version == VERSION:
         return
-    statements = migration(version)
-    if version > VERSION or statements is None:
+    if version:
         raise StoreError("postgres_newer" if version > VERSION else "postgres_older", database=name)
     # Text sorts bytewise, as in SQLite, and each table gets a rowid.
-    statements = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', statements)
+    statements = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', table_statements())
     rowid = r"\1 rowid BIGINT GENERATED ALWAYS AS IDENTITY,"
     statements = re.sub(r"(?m)^(CREATE TABLE [^(\n]*\()", rowid, statements)
     with connection.transaction():
         connection.execute(_FUNCTIONS.read_text("utf-8"))
         connection.execute(statements)
-        connection.execute("DELETE FROM pagelight_version")
         connection.execute("INSERT INTO pagelight_version VALUES (%s)", (VERSION,))
 
 

@@ -1,4 +1,4 @@
-"""A SQLite file with the app's tables, their schema version and migrations, and the base class of tables."""
+"""A SQLite file with the app's tables and their schema version, and the base class of tables."""
 
 from __future__ import annotations
 
@@ -18,19 +18,7 @@ if TYPE_CHECKING:
     from rag.store.sql.postgres import Postgres, PostgresRow, PostgresSession
 
 VERSION: Final = 14
-"""Schema version: increase it with every change to tables.sql, and add changes of existing tables to MIGRATIONS."""
-MIGRATIONS: Final[Mapping[int, str]] = {
-    13: """
-ALTER TABLE jobs ADD COLUMN worker TEXT NOT NULL DEFAULT '';
-ALTER TABLE jobs ADD COLUMN token INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN lease_until DOUBLE PRECISION NOT NULL DEFAULT 0;
-""",
-    14: """
-ALTER TABLE jobs ADD COLUMN bulk INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE conversations ADD COLUMN link TEXT NOT NULL DEFAULT '';
-""",
-}
-"""Statements to reach each version from the previous one. Databases that are too old for the first are rejected."""
+"""Schema version: increase it with every change to tables.sql. Databases of other versions are rejected."""
 
 _BUSY_MS: Final = 10_000
 TABLES: Final = Path(__file__).with_name("tables.sql")
@@ -50,12 +38,9 @@ Session: TypeAlias = "sqlite3.Connection | PostgresSession"
 """An open transaction. Statements use question marks as placeholders."""
 
 
-def migration(version: int) -> str | None:
-    """Return the statements that migrate `version` (0: an empty database) to VERSION; None if it is too old."""
-    steps = range(version + 1, VERSION + 1) if version else ()
-    if any(step not in MIGRATIONS for step in steps):
-        return None
-    return "".join(MIGRATIONS[step] for step in steps) + _COMMENT.sub("", TABLES.read_text("utf-8"))
+def table_statements() -> str:
+    """Return the statements that create the tables, without comments."""
+    return _COMMENT.sub("", TABLES.read_text("utf-8"))
 
 
 class SqliteFile:
@@ -122,17 +107,16 @@ def _enable_wal(db: sqlite3.Connection) -> None:
 
 
 def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
-    """Create the tables in an empty file, or migrate older ones; raise StoreError if that fails."""
+    """Create the tables in an empty file. Raises StoreError for a file of another version."""
     if _version(db) == VERSION:
         return
     with db:
         db.execute("BEGIN IMMEDIATE")  # of two processes, the second finds the tables
         version = _version(db)
-        statements = migration(version)
-        if version > VERSION or statements is None:
+        if version not in (0, VERSION):
             raise StoreError("database_newer" if version > VERSION else "database_older", path=str(path))
-        if version < VERSION:
-            for statement in statements.split(";"):  # executescript would commit first
+        if not version:
+            for statement in table_statements().split(";"):  # executescript would commit first
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {VERSION}")
 
