@@ -54,19 +54,16 @@ _PUT: Final = (
 )
 
 
-_ADD_SET: Final = (
-    "INSERT INTO evaluation_sets (id, library, owner, name, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT DO NOTHING"
-)
-
-
 class CaseTable(Table):
     """Question sets, and their cases as JSON values in order."""
 
     def add_set(self, library: str, owner: str, name: str) -> str:
         """Return the id of the owner's set of that name, created empty if needed."""
-        values = (uuid.uuid4().hex, library, owner, name, now(), now())
-        self._file.write(_ADD_SET, *values)
+        self._file.write(
+            "INSERT INTO evaluation_sets (id, library, owner, name, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING",
+            *(uuid.uuid4().hex, library, owner, name, now(), now()),
+        )
         rows = self._file.rows(
             "SELECT id FROM evaluation_sets WHERE library = ? AND owner = ? AND name = ?", library, owner, name
         )

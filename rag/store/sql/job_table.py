@@ -152,50 +152,32 @@ class ItemTable(Table):
             "UPDATE job_items SET stage = 'waiting' WHERE job_id = ? AND result IS NULL AND stage <> 'waiting'", job_id
         )
 
+    def _select(self, condition: str, *values: Any, columns: str = _COLUMNS) -> list[JobItem]:
+        """Return the items of a job, the first of `values`, that fulfil the condition, in order."""
+        statement = f"SELECT {columns} FROM job_items WHERE job_id = ?{condition} ORDER BY position LIMIT ? OFFSET ?"
+        return [_item(row) for row in self._file.rows(statement, *values)]
+
     def item(self, job_id: str, position: int) -> JobItem | None:
-        rows = self._file.rows(f"SELECT {_COLUMNS} FROM job_items WHERE job_id = ? AND position = ?", job_id, position)
-        return _item(rows[0]) if rows else None
+        return next(iter(self._select(" AND position = ?", job_id, position, 1, 0)), None)
 
     def find_open(self, job_id: str, position: int) -> JobItem | None:
         """Return the item if it has no result and its job is running or paused."""
-        rows = self._file.rows(
-            f"SELECT {_COLUMNS} FROM job_items WHERE job_id = ? AND position = ? AND result IS NULL"
-            " AND (SELECT state FROM jobs WHERE id = job_id) IN ('running', 'paused')",
-            job_id,
-            position,
-        )
-        return _item(rows[0]) if rows else None
+        is_open = " AND result IS NULL AND (SELECT state FROM jobs WHERE id = job_id) IN ('running', 'paused')"
+        return next(iter(self._select(f" AND position = ?{is_open}", job_id, position, 1, 0)), None)
 
     def items(self, job_id: str, offset: int = 0, limit: int = ALL, statuses: Sequence[str] = ()) -> list[JobItem]:
         """Return `limit` items in order, from `offset`, optionally only with `statuses` ("": no result yet)."""
         condition = f" AND status IN ({', '.join('?' * len(statuses))})" if statuses else ""
-        rows = self._file.rows(
-            f"SELECT {_COLUMNS} FROM job_items WHERE job_id = ?{condition} ORDER BY position LIMIT ? OFFSET ?",
-            job_id,
-            *statuses,
-            limit,
-            offset,
-        )
-        return [_item(row) for row in rows]
+        return self._select(condition, job_id, *statuses, limit, offset)
 
     def open_items(self, job_id: str, limit: int = ALL) -> list[JobItem]:
         """Return the first `limit` items without a result, with their `kind`."""
         kind = "coalesce(json_extract(payload, '$.kind'), '') AS kind"
-        rows = self._file.rows(
-            f"SELECT {_COLUMNS}, {kind} FROM job_items WHERE job_id = ? AND result IS NULL ORDER BY position LIMIT ?",
-            job_id,
-            limit,
-        )
-        return [_item(row) for row in rows]
+        return self._select(" AND result IS NULL", job_id, limit, 0, columns=f"{_COLUMNS}, {kind}")
 
     def current_items(self, job_id: str) -> list[JobItem]:
         """Return the items in progress."""
-        rows = self._file.rows(
-            f"SELECT {_COLUMNS} FROM job_items WHERE job_id = ? AND result IS NULL AND stage <> 'waiting'"
-            " ORDER BY position",
-            job_id,
-        )
-        return [_item(row) for row in rows]
+        return self._select(" AND result IS NULL AND stage <> 'waiting'", job_id, ALL, 0)
 
     def counts(self, job_ids: Sequence[str]) -> dict[str, dict[str, int]]:
         """Return the number of items by status for each job; "" counts those without a result."""
