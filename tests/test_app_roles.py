@@ -47,9 +47,7 @@ def test_each_rule_is_for_a_method_that_exists() -> None:
 
 
 def grants(**roles: Role) -> list[Grant]:
-    return [
-        Grant("main", subject.replace("_at_", "@").replace("_of_", ":"), role, "") for subject, role in roles.items()
-    ]
+    return [Grant("main", subject.replace("_at_", "@").replace("_of_", ":"), role) for subject, role in roles.items()]
 
 
 @pytest.mark.parametrize(

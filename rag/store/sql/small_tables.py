@@ -78,7 +78,6 @@ class Grant:
     library: str
     subject: str
     role: Role
-    granted_at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +92,7 @@ class AuditEntry:
 
 class GrantTable(Table):
     def grants(self, library: str) -> list[Grant]:
-        rows = self._file.rows(
-            "SELECT library, subject, role, granted_at FROM grants WHERE library = ? ORDER BY subject", library
-        )
+        rows = self._file.rows("SELECT library, subject, role FROM grants WHERE library = ? ORDER BY subject", library)
         return [Grant(**dict(row)) for row in rows]
 
     def put(self, library: str, subject: str, role: Role, owner: str) -> None:
