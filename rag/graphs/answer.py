@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from itertools import zip_longest
 from typing import Annotated, Any, Final, Literal, cast
 
@@ -33,7 +33,6 @@ from rag.graphs.common import (
     check_question,
     collect,
     make_standalone,
-    prepare_graph,
     question_of,
     shorten_conversation,
     stream_piece,
@@ -65,7 +64,7 @@ from rag.retrieval.context import (
     combine_odds,
 )
 from rag.retrieval.retriever import LEDGER_LEG
-from rag.runs.run import NoticeRecord, PreparedGraph, Run, notice_of, record, step_note
+from rag.runs.run import NoticeRecord, Run, notice_of, record, step_note
 from rag.text import join_surrogates, lazy_regex, strip_citations, terms
 from rag.tracing import BUDGET_CODES, span
 from rag.types import Citation, Notice, Passage, because
@@ -89,12 +88,6 @@ class PassageRef(TypedDict):
     scores: dict[str, float]
 
 
-class StepRecord(TypedDict):
-    node: str
-    ms: float
-    detail: dict[str, Any]
-
-
 class LoopState(ConversationState, total=False):
     """The conversation, and the fields of the current question, which `blank_state` resets at entry.
 
@@ -102,7 +95,8 @@ class LoopState(ConversationState, total=False):
     question, `graded` the ids of graded passages, `relevant` is how many the last grading passed; `query` is the next
     search of a rewrite; `exhausted` is whether no query is left; `broken` is why the model failed, after which it is
     not called again. `standalone` is the complete question, if a model or the user provided one; else `before` are
-    earlier questions whose words are also searched for. `summary` covers everything before the oldest message.
+    earlier questions whose words are also searched for. `summary` covers everything before the oldest message. `steps`
+    have a `node`, its duration `ms` and its `detail`.
     """
 
     before: list[str]
@@ -115,7 +109,7 @@ class LoopState(ConversationState, total=False):
     broken: NoticeRecord | None
     loop_step: int
     tried: list[str]
-    steps: list[StepRecord]
+    steps: list[dict[str, Any]]
     composed: str
 
 
@@ -731,10 +725,6 @@ def graph_of(mode: str, saver: Any) -> CompiledStateGraph[LoopState, Run, LoopSt
     else:
         builder.add_conditional_edges("retrieve", unless_ended("generate"), ["generate", END])
     return builder.compile(checkpointer=saver).with_config(recursion_limit=_RECURSION_LIMIT)
-
-
-async def prepare(run: Run) -> PreparedGraph:
-    return await prepare_graph(run, partial(graph_of, run.mode.name))
 
 
 async def remember(run: Run) -> None:

@@ -319,9 +319,9 @@ def summary_messages(state: Mapping[str, Any]) -> list[AnyMessage]:
 async def prepare_graph(
     run: Run,
     graph_of: Callable[..., Any],
-    extra_input: Callable[[Any], Awaitable[dict[str, Any]]] | None = None,
+    extra_input: Callable[[Run, Any], Awaitable[dict[str, Any]]] | None,
 ) -> PreparedGraph:
-    """Return the graph with its input: the question, its history and any `extra_input`.
+    """Return the graph with its input: the question, its history, and the `extra_input` of the run and its graph.
 
     A run that resumes after its process was interrupted gets no input.
     """
@@ -332,7 +332,7 @@ async def prepare_graph(
     if run.is_resumed and state and state.get("question") == run.question.text:
         run.restore_usage(UsageSnapshot(**state["spent"]) if state.get("spent") else UsageSnapshot())
         return PreparedGraph(graph, None)
-    graph_input = {"question": run.question.text, **(await extra_input(graph) if extra_input else {})}
+    graph_input = {"question": run.question.text, **(await extra_input(run, graph) if extra_input else {})}
     if not state or not state.get("messages"):
         graph_input["messages"] = messages_of(run.history)
     elif state.get("summary") and run.question.options.memory_scope.verbatim:  # restore what was summarised

@@ -50,18 +50,25 @@ class GraphMode(Mode):
     def graph_module(self) -> Any:
         return import_module(self.graph_path)
 
+    def graph_of(self, saver: Any) -> Any:
+        """Return the graph, built on first use."""
+        return self.graph_module.graph_of(saver)
+
     def warm(self, saver: Any) -> None:
-        self.graph_module.graph_of(saver)
+        self.graph_of(saver)
 
     async def prepare(self, run: Run) -> PreparedGraph:
+        """Return the graph with its input, to which the module's `extra_input` adds, if it has one."""
         module = await asyncio.to_thread(lambda: self.graph_module)
-        graph: PreparedGraph = await module.prepare(run)
-        return graph
+        from rag.graphs.common import prepare_graph  # has LangGraph, too
+
+        return await prepare_graph(run, self.graph_of, getattr(module, "extra_input", None))
 
     async def finish(self, run: Run, interruption: Notice | None) -> Answer:
-        """Return the answer from the run's last state or, if it was interrupted, from its rescued state."""
-        if interruption is not None and not run.state.get("outcome"):
-            run.state = await self.graph_module.rescue(run)
+        """Return the answer from the run's last state, which the module may `rescue` if the run was interrupted."""
+        rescue = getattr(self.graph_module, "rescue", None)
+        if rescue and interruption is not None and not run.state.get("outcome"):
+            run.state = await rescue(run)
         return answer_of_state(run, [passage_of(data) for data in run.state.get("passages", ())], interruption)
 
 
@@ -72,8 +79,8 @@ class LoopMode(GraphMode):
         """Return the mode's limit, plus one within a conversation, plus those for composing passage by passage."""
         return self.max_calls + in_conversation + (0 if options.compose in ("auto", "stuff") else _COMPOSING_CALLS)
 
-    def warm(self, saver: Any) -> None:
-        self.graph_module.graph_of(self.name, saver)
+    def graph_of(self, saver: Any) -> Any:
+        return self.graph_module.graph_of(self.name, saver)
 
     async def remember(self, run: Run) -> None:
         await self.graph_module.remember(run)

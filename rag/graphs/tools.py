@@ -17,7 +17,6 @@ from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.graph import END, START, StateGraph
-from typing_extensions import TypedDict
 
 from rag.checking.citations import check_with
 from rag.checking.statements import declines
@@ -31,7 +30,6 @@ from rag.graphs.common import (
     blank_fields,
     check_question,
     collect,
-    prepare_graph,
     question_of,
     require_quoter,
     start_turn,
@@ -44,13 +42,13 @@ from rag.prompts.requests import passage_block, wrap_quote
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.questions import is_greeting, is_thanks
 from rag.retrieval.context import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
-from rag.runs.run import NoticeRecord, PreparedGraph, Run, notice_of, passage_of, record, step_note
+from rag.runs.run import NoticeRecord, Run, notice_of, passage_of, record, step_note
 from rag.text import is_chinese
 from rag.tools import OWN_WORDS, TOOLS
 from rag.tools.calculator import expression_of
 from rag.tools.tool import ToolResources, ToolResult
 from rag.tracing import span
-from rag.types import Notice, Passage
+from rag.types import Notice, Passage, ToolUse
 
 log = logging.getLogger(__name__)
 
@@ -62,23 +60,14 @@ _MAX_BLOCK: Final = 4 * _MAX_RESULT  # characters of passages that a model reads
 _TALK_ROUTES: Final = frozenset({"small_talk", "unknown"})
 
 
-class UseRecord(TypedDict):
-    """A `ToolUse` as plain data."""
-
-    name: str
-    argument: str
-    result: str
-    seconds: float
-    failed: NoticeRecord | None
-
-
 class ToolState(ConversationState, total=False):
     """The conversation, and the fields of the current question, which `enter` resets.
 
-    `drafted` is the model's text on the results; `problem` why there is none.
+    `uses` are the tool calls, each a `ToolUse` as plain data; `drafted` is the model's text on the results, `problem`
+    why there is none.
     """
 
-    uses: list[UseRecord]
+    uses: list[dict[str, Any]]
     passages: list[dict[str, Any]]
     drafted: str
     problem: NoticeRecord | None
@@ -89,7 +78,7 @@ class ToolCalls:
 
     def __init__(self, question: str, run: Run) -> None:
         self.question = question
-        self.uses: list[UseRecord] = []
+        self.uses: list[ToolUse] = []
         self.passages: list[Passage] = []
         self._options = run.options
         self._budget = run.budget
@@ -142,22 +131,21 @@ class ToolCalls:
                 if len(block) <= _MAX_BLOCK:
                     break
             return block
-        failure = use["failed"] or record(Notice("search_none"))
-        text = use["result"][:_MAX_RESULT] or self._resources.say(failure["code"], **failure["params"])
-        return text if use["name"] in OWN_WORDS else wrap_quote(text)
+        failure = use.failed or Notice("search_none")
+        text = use.result[:_MAX_RESULT] or self._resources.say(failure.code, **failure.params)
+        return text if use.name in OWN_WORDS else wrap_quote(text)
 
-    async def call(self, name: str, argument: str) -> UseRecord:
+    async def call(self, name: str, argument: str) -> ToolUse:
         """Call a tool and record its result; an unknown or failing tool is recorded with its error."""
-        began, argument = time.perf_counter(), argument[:_MAX_ARGUMENT]
-        use = UseRecord(name=name[:60], argument=argument[:1_000], result="", seconds=0.0, failed=None)
-        with span(use["name"], "tool", argument=argument[:200]):
+        began, argument, text, failure = time.perf_counter(), argument[:_MAX_ARGUMENT], "", None
+        with span(name[:60], "tool", argument=argument[:200]):
             try:
                 result = await self._run_tool(name, argument)
-                use["result"] = result.text
+                text = result.text
                 self.passages += [one for one in result.passages if one.id not in {seen.id for seen in self.passages}]
             except RagError as error:
-                use["failed"] = record(error.notice)
-        use["seconds"] = round(time.perf_counter() - began, 3)
+                failure = error.notice
+        use = ToolUse(name[:60], argument[:1_000], text, round(time.perf_counter() - began, 3), failure)
         self.uses.append(use)
         return use
 
@@ -238,9 +226,9 @@ async def call(state: ToolState, runtime: Running) -> Result:
             problem = record(error.notice)
     if not calls.uses:
         await calls.call_by_rules()
-    update = {"uses": calls.uses, "passages": [asdict(passage) for passage in calls.passages]}
+    update = {"uses": [asdict(use) for use in calls.uses], "passages": [asdict(one) for one in calls.passages]}
     runtime.stream_writer(update)
-    names = [use["name"] for use in calls.uses]
+    names = [use.name for use in calls.uses]
     return {**update, "drafted": drafted, "problem": problem}, step_note("called", tools=names)
 
 
@@ -310,14 +298,6 @@ def _after_enter(state: ToolState, runtime: Running) -> Literal["talk", "call", 
     if state["outcome"]:
         return "__end__"
     return "talk" if runtime.context.options.route in _TALK_ROUTES else "call"
-
-
-async def prepare(run: Run) -> PreparedGraph:
-    return await prepare_graph(run, graph_of)
-
-
-async def rescue(run: Run) -> dict[str, Any]:
-    return run.state
 
 
 def _language_of(run: Run) -> Language:

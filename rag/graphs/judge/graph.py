@@ -34,7 +34,6 @@ from rag.graphs.common import (
     check_text_so_far,
     limit_reached,
     model_or_rules,
-    prepare_graph,
     question_of,
     require_quoter,
     rules_notice,
@@ -65,7 +64,7 @@ from rag.graphs.judge.tree import (
 from rag.reasoning.hops import interleave, select_fitting
 from rag.reasoning.judge import MAX_JUDGED, ChatJudge, RuleJudge
 from rag.retrieval.context import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD, is_touching
-from rag.runs.run import PreparedGraph, Run, end_update, passage_of, record, step_note
+from rag.runs.run import Run, end_update, passage_of, record, step_note
 from rag.text import unique_terms
 from rag.tracing import span
 from rag.types import Notice, Passage
@@ -349,13 +348,11 @@ def _after_search(state: LevelState, runtime: Running) -> list[Send] | Literal["
     ] or "close"
 
 
-async def prepare(run: Run) -> PreparedGraph:
-    """Return the graph with its input. Raises RagError("tree_unknown") if the earlier tree is no longer stored."""
-    return await prepare_graph(run, graph_of, partial(_earlier_tree, run))
+async def extra_input(run: Run, graph: Any) -> dict[str, Any]:
+    """Return the earlier tree with the user's changes, and its ledger, as `begun`; empty without one.
 
-
-async def _earlier_tree(run: Run, graph: Any) -> dict[str, Any]:
-    """Return the earlier tree with the user's changes, and its ledger, as `begun`; empty without one."""
+    Raises RagError("tree_unknown") if it is no longer stored.
+    """
     change = run.question.options.branch
     if not change:
         return {"begun": {}}

@@ -16,7 +16,7 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from rag.graphs.common import ConversationState, blank_fields, merge_by_id, merge_values
-from rag.reasoning.judge import Score
+from rag.reasoning.judge import Judgement, Score
 from rag.runs.run import NoticeRecord, TreeOrder, merge_readings, passage_of
 
 Status = Literal["open", "running", "done", "failed", "linked", "refused", "cut"]
@@ -326,12 +326,4 @@ def rows_of(run: str, nodes: Sequence[NodeRecord], ledger: Mapping[str, Mapping[
             yield {**fields, **one, **place}
 
 
-_NO_JUDGEMENT: Final[JudgementRecord] = {
-    "passage": "",
-    "score": 0,
-    "missing": "",
-    "reason": "",
-    "quote": "",
-    "worth": 0.0,
-    "by": "rules",
-}
+_NO_JUDGEMENT: Final[Any] = {"passage": "", **asdict(Judgement(0)), "by": "rules"}

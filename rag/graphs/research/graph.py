@@ -26,7 +26,6 @@ from rag.graphs.common import (
     add_steps,
     check_quotes,
     check_text_so_far,
-    prepare_graph,
     question_of,
     require_quoter,
     rules_notice,
@@ -39,7 +38,7 @@ from rag.reasoning.hops import interleave, select_fitting
 from rag.reasoning.research import Part
 from rag.retrieval.context import BUDGET, CAVEAT_THRESHOLD, REFUSAL_THRESHOLD, is_touching
 from rag.retrieval.retriever import LEDGER_LEG
-from rag.runs.run import PreparedGraph, Run, end_update, passage_of, record, step_note
+from rag.runs.run import Run, end_update, passage_of, record, step_note
 from rag.types import Notice, Passage
 
 _SOUND: Final = frozenset({"research_complete", "research_plan_done"})
@@ -262,10 +261,6 @@ def _gaps(state: ResearchState) -> list[dict[str, Any]]:
             code = {"empty": "research_gap_empty", "skipped": "research_gap_skipped"}.get(step["status"])
             missing.append({"sub_question": step["sub_question"], **record(Notice(code or "research_gap_open"))})
     return missing
-
-
-async def prepare(run: Run) -> PreparedGraph:
-    return await prepare_graph(run, graph_of)
 
 
 async def rescue(run: Run) -> dict[str, Any]:

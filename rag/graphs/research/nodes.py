@@ -6,7 +6,7 @@ If a model fails in a node, rules take over and add a note.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
@@ -34,7 +34,6 @@ from rag.graphs.common import (
 from rag.graphs.research.state import (
     END_STATUSES,
     MAX_SEARCHES,
-    AspectRecord,
     Entry,
     PastStep,
     ResearchState,
@@ -359,7 +358,7 @@ def _number_steps(steps: Sequence[SubQuestion], before: Sequence[StepRecord], by
     return [open_step(own, step, [ids[n - 1] for n in step.needs], by) for own, step in zip(ids, steps, strict=True)]
 
 
-def _aspects_of(records: Sequence[AspectRecord]) -> tuple[Aspect, ...]:
+def _aspects_of(records: Sequence[Mapping[str, Any]]) -> tuple[Aspect, ...]:
     return tuple(Aspect(**one) for one in records)
 
 

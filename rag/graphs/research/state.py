@@ -15,7 +15,7 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from rag.graphs.common import ConversationState, blank_fields, merge_by_id, merge_values, require_quoter
-from rag.reasoning.research import AspectKind, ChatResearcher, RuleResearcher, SearchMethod, SubQuestion, Tool
+from rag.reasoning.research import ChatResearcher, RuleResearcher, SearchMethod, SubQuestion, Tool
 from rag.runs.run import NoticeRecord, Run, merge_readings, passage_of
 from rag.store.sql.conversation_table import Change
 from rag.types import Passage
@@ -27,12 +27,6 @@ END_STATUSES: Final[frozenset[Status]] = frozenset({"done", "empty", "skipped", 
 
 
 MAX_SEARCHES: Final = 12
-
-
-class AspectRecord(TypedDict):
-    id: str
-    text: str
-    kind: AspectKind
 
 
 class StepRecord(TypedDict, total=False):
@@ -79,12 +73,6 @@ class PastStep(TypedDict):
     met: list[str]
 
 
-class _DecisionRecord(TypedDict):
-    action: str
-    justification: str
-    by: Literal["model", "rules"]
-
-
 def _merge_ledgers(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> dict[str, Entry]:
     """Merge two ledgers; a passage that two steps found appears once, with the text that both read."""
     return merge_values(old, new, _merge_entries)
@@ -107,19 +95,20 @@ def _append_unique(old: Sequence[str], new: Sequence[str]) -> list[str]:
 class ResearchState(ConversationState, total=False):
     """The conversation, and the fields of the current question, which `blank_state` resets.
 
-    `unclear` is the planner's question to the user, `clarified` the reply; `met` are ids of covered aspects, `gain` is
-    the number of newly covered ones per round, `reviewed` the number of `past` steps already reviewed. `web` is whether
-    the user allows web search, empty until asked. `stop` is why no more steps start, as a notice. `struck` are
-    unsupported sentences removed from the report, `notes` are notices of fallbacks.
+    `aspects` are those of the plan as plain data; `decisions` have an `action`, its `justification` and who decided
+    (`by`). `unclear` is the planner's question to the user, `clarified` the reply; `met` are ids of covered aspects,
+    `gain` is the number of newly covered ones per round, `reviewed` the number of `past` steps already reviewed. `web`
+    is whether the user allows web search, empty until asked. `stop` is why no more steps start, as a notice. `struck`
+    are unsupported sentences removed from the report, `notes` are notices of fallbacks.
     """
 
-    aspects: list[AspectRecord]
+    aspects: list[dict[str, Any]]
     plan: Annotated[list[StepRecord], merge_by_id]
     ledger: Annotated[dict[str, Entry], _merge_ledgers]
     past: Annotated[list[PastStep], operator.add]
     met: Annotated[list[str], _append_unique]
     searches: Annotated[int, operator.add]
-    decisions: list[_DecisionRecord]
+    decisions: list[dict[str, str]]
     gain: list[int]
     revisions: int
     round: int
@@ -139,7 +128,7 @@ class StepInput(TypedDict):
 
     question: str
     step: StepRecord
-    aspects: list[AspectRecord]
+    aspects: list[dict[str, Any]]
     past: list[str]
     calls: int
     web: bool

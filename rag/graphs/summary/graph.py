@@ -30,7 +30,6 @@ from rag.graphs.common import (
     blank_fields,
     check_question,
     check_text_so_far,
-    prepare_graph,
     question_of,
     start_turn,
     unless_ended,
@@ -52,7 +51,6 @@ from rag.reasoning.composing import count_tokens, fit, parse_notes
 from rag.retrieval.page_names import is_only_name
 from rag.runs.run import (
     NoticeRecord,
-    PreparedGraph,
     Run,
     end_update,
     notice_of,
@@ -384,7 +382,3 @@ def _after_read(state: SummaryState) -> list[Send] | Literal["write", "__end__"]
         for numbers in state["batches"]
     ]
     return [Send("note", note_input) for note_input in inputs] or "write"
-
-
-async def prepare(run: Run) -> PreparedGraph:
-    return await prepare_graph(run, graph_of)
