@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import streamlit as st
@@ -14,7 +15,7 @@ from rag.retrieval.strategies import STRATEGIES
 from rag.types import Page
 from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.markdown import escape_line, shorten
-from rag.ui.kit.parts import page_count, short_source, strategy_name
+from rag.ui.kit.parts import draw_field, page_count, short_source, strategy_name
 from rag.ui.kit.session import Scope, count_pages, libraries_of, session
 
 if TYPE_CHECKING:
@@ -72,26 +73,12 @@ def _draw_choices(app: App, library: str, scope: Scope, language: Language) -> N
     with right:
         tags = sorted({page.language for page in pages} - {""})
         _draw_multiselect("languages", tags, scope.languages, lambda tag: language_name(tag, language), language)
-    _set_widget("section", scope.section)
-    st.text_input(
-        label("filters_section", language),
-        key="filter-section",
-        placeholder=label("filters_section_hint", language),
-        on_change=_store,
-        args=("section",),
-    )
+    hint = label("filters_section_hint", language)
+    _draw_field(st.text_input, "section", scope.section, language, placeholder=hint)
     for column, name in zip(st.columns(2), ("since", "until"), strict=True):
         with column:
-            _set_widget(name, getattr(scope, name))
-            st.date_input(
-                label(f"filters_{name}", language),
-                key=f"filter-{name}",
-                value=None,
-                min_value=_EARLIEST,
-                format="YYYY-MM-DD",
-                on_change=_store,
-                args=(name,),
-            )
+            bounds: dict[str, Any] = {"value": None, "min_value": _EARLIEST, "format": "YYYY-MM-DD"}
+            _draw_field(st.date_input, name, getattr(scope, name), language, **bounds)
 
 
 def _draw_libraries(app: App, library: str, scope: Scope, language: Language) -> None:
@@ -103,15 +90,10 @@ def _draw_libraries(app: App, library: str, scope: Scope, language: Language) ->
     _draw_multiselect("libraries", others, scope.libraries, titles.__getitem__, language, "filters_libraries_none")
     selected = libraries_of(app, library, scope)
     for place, name in enumerate(selected if len(selected) > 1 else ()):
-        _set_widget(f"weight-{place}", float(scope.weights.get(name, 1.0)))
-        st.slider(
-            label("filters_weight", language, name=escape_line(titles.get(name, name))),
-            *(0.0, 3.0),
-            step=0.1,
-            key=f"filter-weight-{place}",
-            on_change=_store_weight,
-            args=(place, name),
-        )
+        weight, title = scope.weights.get(name, 1.0), escape_line(titles.get(name, name))
+        text = label("filters_weight", language, name=title)
+        bounds = {"min_value": 0.0, "max_value": 3.0, "step": 0.1}
+        draw_field(st.slider, f"filter-weight-{place}", float(weight), text, _store_weight, place, name, **bounds)
 
 
 def _store_weight(place: int, name: str) -> None:
@@ -122,16 +104,13 @@ def _store_weight(place: int, name: str) -> None:
 def _draw_multiselect(
     name: str, options: list[str], selected: Iterable[str], name_of: Any, language: Language, none: str = "filters_any"
 ) -> None:
-    _set_widget(name, [option for option in selected if option in options])
-    st.multiselect(
-        label(f"filters_{name}", language),
-        options,
-        key=f"filter-{name}",
-        format_func=name_of,
-        placeholder=label(none, language),
-        on_change=_store,
-        args=(name,),
-    )
+    value = [option for option in selected if option in options]
+    words = {"format_func": name_of, "placeholder": label(none, language)}
+    _draw_field(st.multiselect, name, value, language, options=options, **words)
+
+
+def _draw_field(draw: Callable[..., Any], name: str, value: object, language: Language, /, **options: Any) -> None:
+    draw_field(draw, f"filter-{name}", value, label(f"filters_{name}", language), _store, name, **options)
 
 
 def draw_strategy(app: App, language: Language) -> None:
@@ -139,20 +118,13 @@ def draw_strategy(app: App, language: Language) -> None:
     scope, standard, reranker = session().scope, app.settings.strategy, app.models.reranker
     names = sorted(STRATEGIES, key=lambda name: name != standard)
     selected = scope.strategy if scope.strategy in names else standard
-    _set_widget("strategy", selected)
 
     def name_of(strategy: str) -> str:
         text = strategy_name(strategy, language, reranks=reranker is not None)
         return label("strategy_default", language, name=text) if strategy == standard else text
 
-    st.selectbox(
-        label("strategy", language),
-        names,
-        key="filter-strategy",
-        format_func=name_of,
-        on_change=_store,
-        args=("strategy", standard),
-    )
+    store, choice = partial(_store, "strategy", standard), {"options": names, "format_func": name_of}
+    draw_field(st.selectbox, "filter-strategy", selected, label("strategy", language), store, **choice)
     if hint := strategy_hint(selected, language, reranker.name if reranker else ""):
         st.caption(hint)
 
@@ -162,11 +134,6 @@ def strategy_hint(name: str, language: Language, reranker: str = "") -> str:
     key = f"strategy_{name}_hint" if reranker or name != "rerank" else "strategy_rerank_off_hint"
     model = {"model": escape_line(reranker)} if name == "rerank" and reranker else {}
     return label(key, language, **model).rstrip(".。") if key in sentences("en") else ""
-
-
-def _set_widget(name: str, value: object) -> None:
-    """Set a widget's value, which Streamlit drops while the filters are closed."""
-    st.session_state[f"filter-{name}"] = value
 
 
 def _store(name: str, standard: str = "") -> None:

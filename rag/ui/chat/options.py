@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -15,6 +15,7 @@ from rag.reasoning.questions import DEFAULT_WINDOW, MEMORIES
 from rag.runs.run import RunOptions, TreeOrder
 from rag.ui.chat.filters import draw_strategy
 from rag.ui.kit.actions import draw_failure
+from rag.ui.kit.parts import draw_field
 from rag.ui.kit.session import (
     browser_key,
     cached,
@@ -63,11 +64,11 @@ def draw_options(app: App, language: Language) -> None:
                 st.caption(label(f"compose_{session().choices.compose}_hint", language))
             _draw_memory(language)
             if session().mode == "research":
-                _draw_toggle("approve", language)
+                _draw_field(st.toggle, "approve", language)
             if session().mode == "judge":
                 _draw_select("tree_order", get_args(TreeOrder), "tree_order_", language)
                 if chat is not None:
-                    _draw_toggle("judge_each", language)
+                    _draw_field(st.toggle, "judge_each", language)
             _draw_limits(app, language, with_model=chat is not None)
     if count := len(chosen_options(session().choices)):
         st.caption(label_count("options_chosen_one", "options_chosen", count, language), width="content")
@@ -77,17 +78,9 @@ def _draw_model(chat: ChatOptions, app: App, language: Language) -> None:
     if app.chats.own_allowed:
         draw_model_name("fast_model", chat.fast_model, label("chat_fast_hint", language), app, language)
         draw_problem(language)
-    temperature = app.settings.llm_temperature if chat.temperature is None else chat.temperature
-    st.session_state["option-temperature"] = float(temperature)
-    st.slider(
-        label("option_temperature", language),
-        0.0,
-        2.0,
-        step=0.1,
-        key="option-temperature",
-        on_change=_store_chat,
-        args=("temperature", app),
-    )
+    temperature = float(app.settings.llm_temperature if chat.temperature is None else chat.temperature)
+    text, bounds = label("option_temperature", language), {"min_value": 0.0, "max_value": 2.0, "step": 0.1}
+    draw_field(st.slider, "option-temperature", temperature, text, _store_chat, "temperature", app, **bounds)
 
 
 def _draw_sampling(language: Language) -> None:
@@ -98,8 +91,8 @@ def _draw_sampling(language: Language) -> None:
         for place, (name, bounds) in enumerate(_SAMPLING.items()):
             with columns[place % 2]:
                 _draw_number(name, bounds, label("option_standard", language), language)
-        st.session_state["option-stop"] = "\n".join(session().choices.stop)
-        st.text_area(label("option_stop", language), key="option-stop", height=68, on_change=_store_stops)
+        stops, text = "\n".join(session().choices.stop), label("option_stop", language)
+        draw_field(st.text_area, "option-stop", stops, text, _store_stops, height=68)
 
 
 def _store_stops() -> None:
@@ -110,9 +103,8 @@ def _store_stops() -> None:
 
 def draw_model_name(name: str, value: str, hint: str, app: App, language: Language) -> None:
     """Draw a field for a model's name, which is tested before it is used."""
-    key = f"option-{name}"
-    st.session_state[key] = value
-    st.text_input(label(f"option_{name}", language), key=key, placeholder=hint, on_change=_store_chat, args=(name, app))
+    text = label(f"option_{name}", language)
+    draw_field(st.text_input, f"option-{name}", value, text, _store_chat, name, app, placeholder=hint)
 
 
 def forget_problem() -> None:
@@ -189,20 +181,14 @@ def _draw_memory(language: Language) -> None:
 
 def _draw_select(name: str, values: Sequence[str], prefix: str, language: Language) -> None:
     """Draw the choice of an option; `prefix` is that of the values' labels."""
-    st.session_state[f"option-{name}"] = getattr(session().choices, name)
-    st.selectbox(
-        label(f"option_{name}", language),
-        values,
-        key=f"option-{name}",
-        format_func=lambda value: label(f"{prefix}{value}", language),
-        on_change=_store,
-        args=(name,),
+    _draw_field(
+        st.selectbox, name, language, options=values, format_func=lambda value: label(f"{prefix}{value}", language)
     )
 
 
-def _draw_toggle(name: str, language: Language) -> None:
-    st.session_state[f"option-{name}"] = getattr(session().choices, name)
-    st.toggle(label(f"option_{name}", language), key=f"option-{name}", on_change=_store, args=(name,))
+def _draw_field(draw: Callable[..., Any], name: str, language: Language, **options: Any) -> None:
+    value = getattr(session().choices, name)
+    draw_field(draw, f"option-{name}", value, label(f"option_{name}", language), _store, name, **options)
 
 
 def _draw_limits(app: App, language: Language, *, with_model: bool) -> None:
@@ -216,19 +202,8 @@ def _draw_limits(app: App, language: Language, *, with_model: bool) -> None:
 
 def _draw_number(name: str, bounds: tuple[float, float, float], standard: str, language: Language) -> None:
     """Draw a number field; if it is empty, `standard` applies."""
-    lowest, highest, step = bounds
-    st.session_state[f"option-{name}"] = getattr(session().choices, name)
-    st.number_input(
-        label(f"option_{name}", language),
-        min_value=lowest,
-        max_value=highest,
-        value=None,
-        step=step,
-        key=f"option-{name}",
-        placeholder=standard,
-        on_change=_store,
-        args=(name,),
-    )
+    limits: dict[str, Any] = dict(zip(("min_value", "max_value", "step"), bounds, strict=True))
+    _draw_field(st.number_input, name, language, value=None, placeholder=standard, **limits)
 
 
 def _store(name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 from urllib.parse import unquote
@@ -40,6 +40,26 @@ def draw_empty_state(lead: str, language: Language) -> None:
         st.markdown(lead)
         if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
             go("add")
+
+
+def draw_field(
+    draw: Callable[..., Any],
+    key: str,
+    value: object,
+    text: str,
+    store: Callable[..., None],
+    /,
+    *args: Any,
+    **options: Any,
+) -> None:
+    """Draw a Streamlit field by `draw`, with `value`, which Streamlit drops while the field is not drawn.
+
+    A change calls `store` with `args`. Only a changed value is set, since setting it sends it to the browser, where it
+    would replace what is being typed.
+    """
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+    draw(text, key=key, on_change=store, args=args, **options)
 
 
 def close_popover(key: str) -> None:

@@ -15,7 +15,7 @@ from rag.locales import Language, label, label_count, language_name
 from rag.types import Notice, Page
 from rag.ui.kit.actions import attempt_and_rerun, confirm_removal
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.parts import draw_table, format_time, short_source
+from rag.ui.kit.parts import draw_field, draw_table, format_time, short_source
 from rag.ui.kit.session import cached, person_id, reset_count, reset_widgets, set_param
 
 if TYPE_CHECKING:
@@ -156,25 +156,18 @@ def draw_search(pages: Sequence[Page], language: Language) -> None:
     """Draw the search box, the full-text switch, and the button that opens the filters."""
     criteria = current_filter()
     with st.container(horizontal=True, vertical_alignment="center", key="page-filter-search", gap="small"):
-        _set_widget("words", criteria.words)
-        st.text_input(
+        _draw_field(
+            st.text_input,
+            "words",
+            criteria.words,
             label("library_filter", language),
-            key="library-words",
             placeholder=label("library_filter_text" if criteria.in_text else "library_filter", language),
             icon=":material/search:",
             label_visibility="collapsed",
             live=not criteria.in_text,
-            on_change=_store,
-            args=("words",),
         )
-        _set_widget("in_text", criteria.in_text)
-        st.toggle(
-            label("library_in_text", language),
-            key="library-in_text",
-            help=label("library_in_text_hint", language),
-            on_change=_store,
-            args=("in_text",),
-        )
+        text, hint = label("library_in_text", language), label("library_in_text_hint", language)
+        _draw_field(st.toggle, "in_text", criteria.in_text, text, help=hint)
         text = label("library_filters", language)
         text += f" ({criteria.filter_count})" if criteria.filter_count else ""
         with st.popover(text, icon=":material/tune:", key="page-filter-menu"):
@@ -192,15 +185,8 @@ def draw_search(pages: Sequence[Page], language: Language) -> None:
 
 def _draw_choice(name: str, options: Sequence[str], name_of: Callable[[str], str], language: Language) -> None:
     value = getattr(current_filter(), name)
-    _set_widget(name, value if value in options else options[0])
-    st.selectbox(
-        label(f"shelf_{name}", language),
-        options,
-        key=f"library-{name}",
-        format_func=name_of,
-        on_change=_store,
-        args=(name,),
-    )
+    value, text = value if value in options else options[0], label(f"shelf_{name}", language)
+    _draw_field(st.selectbox, name, value, text, options=options, format_func=name_of)
 
 
 def draw_states(counts: Mapping[State, int], language: Language) -> None:
@@ -209,16 +195,15 @@ def draw_states(counts: Mapping[State, int], language: Language) -> None:
     states = [state for state in _STATES if counts[state] or state in ("all", criteria.state)]
     if states == ["all"]:
         return
-    _set_widget("state", criteria.state)
-    st.pills(
+    _draw_field(
+        st.pills,
+        "state",
+        criteria.state,
         label("library_state", language),
-        states,
+        options=states,
         required=True,
         format_func=lambda state: f"{label(f'state_{state}', language)} {counts.get(state, 0):,}",
-        key="library-state",
         label_visibility="collapsed",
-        on_change=_store,
-        args=("state",),
     )
 
 
@@ -227,16 +212,9 @@ def draw_subjects(subjects: Sequence[str], language: Language) -> None:
     if current_filter().subject not in subjects:
         _set_filter(replace(current_filter(), subject=""))
     if subjects:
-        _set_widget("subject", current_filter().subject or None)
-        st.pills(
-            label("library_subjects", language),
-            subjects,
-            format_func=escape_line,
-            key="library-subject",
-            label_visibility="collapsed",
-            on_change=_store,
-            args=("subject",),
-        )
+        value, text = current_filter().subject or None, label("library_subjects", language)
+        options: dict[str, Any] = {"format_func": escape_line, "label_visibility": "collapsed"}
+        _draw_field(st.pills, "subject", value, text, options=subjects, **options)
 
 
 def apply_subject() -> None:
@@ -257,14 +235,8 @@ def search_texts(app: App, library: str, words: str, language: Language) -> list
     return cached("page-filter-matches", (library, words, app.library(library).page_count()), find)
 
 
-def _set_widget(name: str, value: object) -> None:
-    """Set a widget's value, which Streamlit drops while another page is shown.
-
-    Only a changed value is set, since setting it sends it to the browser, where it would replace what is being typed.
-    """
-    key = f"library-{name}"
-    if key not in st.session_state or st.session_state[key] != value:
-        st.session_state[key] = value
+def _draw_field(draw: Callable[..., Any], name: str, value: object, text: str, **options: Any) -> None:
+    draw_field(draw, f"library-{name}", value, text, _store, name, **options)
 
 
 def _store(name: str) -> None:
