@@ -50,13 +50,12 @@ class Figure:
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
     """The difference of a metric from the first run, over `total` questions; `p` is adjusted (Holm) for all metrics
-    compared. It is `paired` if both runs answered the same questions."""
+    compared."""
 
     metric: Metric
     total: int
     difference: Difference
     p: float
-    paired: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ def _differences(
         n = min(int(mask.sum()) for mask in both)
         difference = paired_difference(n, first, last, higher=metric.better != "lower", p=p)
         if not isnan(difference.delta.value):
-            differences[metric.name] = MetricDifference(metric, len(both[0]), difference, difference.p, paired)
+            differences[metric.name] = MetricDifference(metric, len(both[0]), difference, difference.p)
     return differences
 
 

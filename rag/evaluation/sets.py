@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -22,7 +22,6 @@ from rag.evaluation.cases import (
     Case,
     Evidence,
     Format,
-    RagasAnswer,
     Status,
     case_of,
     read_cases,
@@ -34,7 +33,7 @@ from rag.evaluation.metrics import FULL_COVERAGE, HALF_COVERAGE, normalise_text,
 from rag.locales import say
 from rag.quantities.values import DIGITS
 from rag.store.sql.database import Database
-from rag.store.sql.evaluation_table import StoredSet
+from rag.store.sql.evaluation_table import QuestionSet
 from rag.store.sql.table import ALL
 from rag.text import lazy_regex, question_language, sentence_spans, split_sentences, terms, to_plain_line, weigh
 from rag.types import Notice, Page
@@ -48,21 +47,6 @@ MAX_CASES: Final = 20_000
 """Maximum number of questions in a set, limited by the memory and time to ask, score and resample them."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetView:
-    """A set as listed, with its numbers of cases, drafts, and cases whose evidence was reworded (`moved`) or `lost`."""
-
-    id: str
-    library: str
-    name: str
-    updated_at: str
-    cases: int
-    drafts: int
-    moved: int
-    lost: int
-    owner: str = ""
-
-
 class Sets:
     """Sets of one user; owner "" stands for all users of an app without sign-in, None for every owner.
 
@@ -73,19 +57,27 @@ class Sets:
         self._table = database.cases
         self._owner = owner
 
-    def sets(self, library: str) -> list[SetView]:
-        return [self._view(entry) for entry in self._table.sets(library, self._owner)]
+    def sets(self, library: str) -> list[QuestionSet]:
+        return self._table.sets(library, self._owner)
 
-    def get_set(self, set_id: str) -> SetView:
-        return self._view(self._find(set_id))
+    def get_set(self, set_id: str) -> QuestionSet:
+        entry = self._table.get_set(set_id, self._owner)
+        if entry is None:
+            raise RagError("set_unknown")
+        return entry
 
-    def find_by_name(self, library: str, name: str) -> SetView | None:
+    def _find(self, set_id: str) -> str:
+        if not self._table.has_set(set_id, self._owner):
+            raise RagError("set_unknown")
+        return set_id
+
+    def find_by_name(self, library: str, name: str) -> QuestionSet | None:
         """Return the set with this name or id, or None."""
-        return next((view for view in self.sets(library) if name in (view.name, view.id)), None)
+        return next((entry for entry in self.sets(library) if name in (entry.name, entry.id)), None)
 
     def cases(self, set_id: str, *, approved: bool = False, offset: int = 0, limit: int = ALL) -> list[Case]:
         """Return up to `limit` cases in order, from `offset`; with `approved`, no drafts."""
-        rows = self._table.cases(self._find(set_id).id, approved=approved, offset=offset, limit=limit)
+        rows = self._table.cases(self._find(set_id), approved=approved, offset=offset, limit=limit)
         return list(map(case_of, rows))
 
     def version(self, set_id: str) -> str:
@@ -93,7 +85,7 @@ class Sets:
         return version_of(self.cases(set_id, approved=True))
 
     def ids(self, set_id: str) -> set[str]:
-        return self._table.ids(self._find(set_id).id)
+        return self._table.ids(self._find(set_id))
 
     def create(self, library: str, name: str) -> str:
         """Return the id of the set with this name, created if needed. Raises RagError("set_unnamed")."""
@@ -103,18 +95,17 @@ class Sets:
 
     def put(self, set_id: str, cases: Iterable[Case]) -> None:
         """Store cases, replacing those with the same ids. Raises RagError("set_full") before storing any."""
-        entry, by_id = self._find(set_id), {case.id: case for case in cases}
-        total = self._table.counts(entry.id).cases + len(by_id)
-        if total > MAX_CASES and len(self._table.ids(entry.id) | by_id.keys()) > MAX_CASES:
+        entry, by_id = self.get_set(set_id), {case.id: case for case in cases}
+        if entry.cases + len(by_id) > MAX_CASES and len(self._table.ids(entry.id) | by_id.keys()) > MAX_CASES:
             raise RagError("set_full", most=f"{MAX_CASES:,}")
         self._table.put(entry.id, ((case.id, row_of(case)) for case in by_id.values()))
 
     def remove(self, set_id: str, case_ids: Sequence[str]) -> None:
-        self._table.remove(self._find(set_id).id, case_ids)
+        self._table.remove(self._find(set_id), case_ids)
 
     def delete(self, set_id: str) -> None:
         """Delete the set; its runs remain, with their questions."""
-        self._table.delete(self._find(set_id).id)
+        self._table.delete(self._find(set_id))
 
     def approve(self, set_id: str, case_ids: Sequence[str], approved: bool = True) -> None:
         """Approve these cases for runs, or make them drafts again."""
@@ -129,9 +120,9 @@ class Sets:
         self.put(set_id, cases)
         return set_id
 
-    def export(self, set_id: str, form: Format, answers: Mapping[str, RagasAnswer] | None = None) -> str:
-        """Return the set as a file; RAGAS's rows include the answers in `answers`, by case."""
-        return write_cases(self.cases(set_id), form, answers)
+    def export(self, set_id: str, form: Format) -> str:
+        """Return the set as a file."""
+        return write_cases(self.cases(set_id), form)
 
     def anchor(self, set_id: str, text_of: PageText) -> int:
         """Find the evidence in the current pages; return how many cases changed.
@@ -143,18 +134,6 @@ class Sets:
         changes = [new for case in cases if (new := anchor(case, text_of)) != case]
         self.put(set_id, changes)
         return len(changes)
-
-    def _find(self, set_id: str) -> StoredSet:
-        entry = self._table.get_set(set_id, self._owner)
-        if entry is None:
-            raise RagError("set_unknown")
-        return entry
-
-    def _view(self, entry: StoredSet) -> SetView:
-        return SetView(
-            **{name: getattr(entry, name) for name in ("id", "library", "name", "updated_at", "owner")},
-            **asdict(self._table.counts(entry.id)),
-        )
 
 
 def anchor(case: Case, text_of: Callable[[str], str | None]) -> Case:

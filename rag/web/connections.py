@@ -147,11 +147,6 @@ class GuardedBackend(httpcore.NetworkBackend):
                 return BudgetStream(stream, self)
         raise failure or httpcore.ConnectError("no address")
 
-    def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
-    ) -> httpcore.NetworkStream:
-        raise httpcore.ConnectError("Unix sockets are not supported")
-
     def _look_up(self, host: str, port: int) -> Sequence[str]:
         """Resolve a name in a separate thread, because lookups have no timeout."""
         answers: SimpleQueue[Sequence[str] | OSError] = SimpleQueue()

@@ -10,15 +10,12 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from rag.config import Settings
 from rag.errors import WebSearchError
 from rag.text import strip_controls
 from rag.web.urls import browser_url, url_key
-
-if TYPE_CHECKING:
-    pass
 
 MAX_REPLY_BYTES: Final = 2_000_000
 MAX_HITS: Final = 20

@@ -24,23 +24,17 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class StoredSet:
+class QuestionSet:
+    """A set with its numbers of cases, drafts, and cases whose evidence was reworded (`moved`) or `lost`."""
+
     id: str
     library: str
     owner: str
     name: str
-    created_at: str
-    updated_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """The numbers of cases and drafts in a set, and of cases whose evidence was reworded (`moved`) or lost (`lost`)."""
-
-    cases: int = 0
-    drafts: int = 0
-    moved: int = 0
-    lost: int = 0
+    cases: int
+    drafts: int
+    moved: int
+    lost: int
 
 
 _PUT: Final = (
@@ -69,14 +63,24 @@ class CaseTable(Table):
         )
         return str(rows[0]["id"])
 
-    def sets(self, library: str, owner: str | None = None) -> list[StoredSet]:
+    def sets(self, library: str, owner: str | None = None) -> list[QuestionSet]:
         """Return the sets of the library, by name."""
-        statement = f"SELECT * FROM evaluation_sets WHERE library = ? AND {OWNED} ORDER BY name, rowid"
-        return [StoredSet(**dict(row)) for row in self._file.rows(statement, library, owner, owner)]
+        return self._select(f"library = ? AND {OWNED} ORDER BY name, rowid", library, owner, owner)
 
-    def get_set(self, set_id: str, owner: str | None = None) -> StoredSet | None:
-        rows = self._file.rows(f"SELECT * FROM evaluation_sets WHERE id = ? AND {OWNED}", set_id, owner, owner)
-        return StoredSet(**dict(rows[0])) if rows else None
+    def get_set(self, set_id: str, owner: str | None = None) -> QuestionSet | None:
+        return next(iter(self._select(f"id = ? AND {OWNED}", set_id, owner, owner)), None)
+
+    def has_set(self, set_id: str, owner: str | None = None) -> bool:
+        return bool(self._file.rows(f"SELECT 1 FROM evaluation_sets WHERE id = ? AND {OWNED}", set_id, owner, owner))
+
+    def _select(self, where: str, *values: object) -> list[QuestionSet]:
+        """Return sets with their counts, by an index on them."""
+        counts = (
+            "SELECT count(*), coalesce(sum(draft), 0), coalesce(sum(moved), 0), coalesce(sum(lost), 0)"
+            " FROM evaluation_cases WHERE set_id = ?"
+        )
+        rows = self._file.rows(f"SELECT id, library, owner, name FROM evaluation_sets WHERE {where}", *values)
+        return [QuestionSet(*row, *self._file.rows(counts, row["id"])[0]) for row in rows]
 
     def delete(self, set_id: str) -> None:
         """Delete the set; runs over it keep their questions."""
@@ -116,15 +120,6 @@ class CaseTable(Table):
     def ids(self, set_id: str) -> set[str]:
         rows = self._file.rows("SELECT case_id FROM evaluation_cases WHERE set_id = ?", set_id)
         return {row["case_id"] for row in rows}
-
-    def counts(self, set_id: str) -> Counts:
-        """Return the counts of a set, which an index makes fast for any number of cases."""
-        (row,) = self._file.rows(
-            "SELECT count(*), coalesce(sum(draft), 0), coalesce(sum(moved), 0), coalesce(sum(lost), 0)"
-            " FROM evaluation_cases WHERE set_id = ?",
-            set_id,
-        )
-        return Counts(*row)
 
 
 def _case_flags(case: Row) -> tuple[int, int, int]:

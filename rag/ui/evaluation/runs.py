@@ -22,7 +22,7 @@ from rag.ui.kit.session import MODES, chat_in_use, evaluation_of, person_id, ses
 if TYPE_CHECKING:
     from rag.app import App
     from rag.evaluation.runs import RunView
-    from rag.evaluation.sets import SetView
+    from rag.store.sql.evaluation_table import QuestionSet
 
 _POLL_SECONDS = 1.0
 _Action = tuple[str, str, Callable[[str], object]]
@@ -47,7 +47,7 @@ def draw_runs(app: App, library: str, language: Language) -> None:
             st.fragment(_draw_run, run_every=every)(app, run.id, language)
 
 
-def _draw_new(app: App, question_set: SetView, language: Language) -> None:
+def _draw_new(app: App, question_set: QuestionSet, language: Language) -> None:
     modes = st.multiselect(
         label("run_modes", language),
         MODES,

@@ -21,7 +21,7 @@ from rag.ui.kit.session import chat_in_use, evaluation_of, person_id, session, s
 
 if TYPE_CHECKING:
     from rag.app import App
-    from rag.evaluation.sets import SetView
+    from rag.store.sql.evaluation_table import QuestionSet
 
 _FORMATS: dict[Format, str] = {"jsonl": "application/jsonl", "csv": "text/csv", "ragas": "application/jsonl"}
 _LONGEST, _LARGEST, _MAX_DRAFTS = 2_000, 20_000_000, 10
@@ -40,7 +40,7 @@ def draw_sets(app: App, library: str, language: Language) -> None:
         _draw_new(app, library, language)
 
 
-def choose_set(sets: list[SetView], language: Language) -> SetView | None:
+def choose_set(sets: list[QuestionSet], language: Language) -> QuestionSet | None:
     """Draw the choice of a set, kept in the URL, and return the set; None if there are none."""
     if not sets:
         return None
@@ -57,7 +57,7 @@ def choose_set(sets: list[SetView], language: Language) -> SetView | None:
     return by_id[st.session_state["evaluation-set"]]
 
 
-def _draw_set(app: App, question_set: SetView, language: Language) -> None:
+def _draw_set(app: App, question_set: QuestionSet, language: Language) -> None:
     limit = int(st.session_state.get(f"cases-shown-{question_set.id}", _PAGE_SIZE))
     cases = evaluation_of(app).sets.cases(question_set.id, limit=limit)
     if question_set.drafts or question_set.moved or question_set.lost:
@@ -107,7 +107,7 @@ def _draw_cases(cases: list[Case], set_id: str, language: Language) -> list[int]
     return list(table.selection.rows)
 
 
-def _draw_set_actions(app: App, question_set: SetView, cases: list[Case], language: Language) -> None:
+def _draw_set_actions(app: App, question_set: QuestionSet, cases: list[Case], language: Language) -> None:
     evaluation, ids = evaluation_of(app), [case.id for case in cases]
     sets = evaluation.sets
     actions: dict[str, tuple[str, Callable[[], None]]] = {
@@ -141,7 +141,7 @@ def _run(work: Callable[[], int], code: str) -> None:
     st.rerun()
 
 
-def _write(app: App, question_set: SetView, language: Language) -> None:
+def _write(app: App, question_set: QuestionSet, language: Language) -> None:
     """Let the model write questions page by page; questions written before an error are kept."""
     count, failed = 0, False
     drafts = evaluation_of(app).write_drafts(question_set.id, _MAX_DRAFTS, chat=session().chat, person=person_id())
