@@ -8,7 +8,8 @@ import streamlit as st
 
 from rag.config import CHUNKERS
 from rag.errors import RagError
-from rag.ingest.sources import FILE_TYPES, find_urls
+from rag.ingest.archives import FILE_TYPES
+from rag.ingest.sources import find_urls
 from rag.locales import Language, label, label_count, say
 from rag.ui.chat.asking import start_answer
 from rag.ui.chat.start import example_questions

@@ -34,8 +34,8 @@ Work = Callable[[str, Callable[[int, int], object]], dict[str, int]]
 class Transfer:
     """The progress of an export or import of a library: `done` of `total` pages.
 
-    `path` and `size` (bytes) are those of an exported file, `title` is the library's title, `pages` and `chunks` are
-    its counts after success, `notice` is the reason for a failure. `owner` is the user who started it.
+    `path` and `size` (bytes) are those of an exported file, `title` is the library's title, `pages` its number of
+    pages after success, `notice` is the reason for a failure. `owner` is the user who started it.
     """
 
     id: str
@@ -48,7 +48,6 @@ class Transfer:
     path: Path | None = None
     size: int = 0
     pages: int = 0
-    chunks: int = 0
     notice: Notice | None = None
     owner: str = ""
 
@@ -137,9 +136,7 @@ class Transfers:
             with wait_limit(math.inf):
                 counts = work(library, lambda done, total: self._change(transfer_id, done=done, total=total))
             size = path.stat().st_size if path else 0
-            self._change(
-                transfer_id, state="done", path=path, size=size, pages=counts["pages"], chunks=counts["chunks"]
-            )
+            self._change(transfer_id, state="done", path=path, size=size, pages=counts["pages"])
         except RagError as error:
             self._change(transfer_id, state="failed", notice=error.notice)
         except Exception:  # would end the thread and leave the user waiting

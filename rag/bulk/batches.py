@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rag.errors import ConfigError, IngestError
-from rag.ingest.sources import RecordBounds, Source, make_size_error, record_lines, record_sources, web_source
+from rag.ingest.archives import make_size_error
+from rag.ingest.sources import RecordBounds, Source, record_lines, record_sources, web_source
 from rag.web.guard import is_web_address
 from rag.web.media import byte_limit, parse_content_type
 

@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from rag.errors import IngestError
 from rag.reading.charset import EAST_ASIAN, guess_codec
 from rag.text import lazy_regex, replace_surrogates
-from rag.web.media import MEGABYTE
+from rag.web.media import EXTENSION_TYPES, MEGABYTE, PICTURE, SLOW_TYPES
 
 _UTF8_FLAG = 0x800
 _UNICODE_PATH = 0x7075
@@ -106,6 +106,12 @@ def _is_console_text(names: bytes, page: str) -> bool:
     return guess_codec(text.encode(windows, "replace")) == windows
 
 
+MAX_FILE_BYTES = 5 * MEGABYTE
+MAX_DOCUMENT_BYTES = 25 * MEGABYTE
+_DOCUMENT_EXTENSIONS = tuple(ending for ending, kind in EXTENSION_TYPES.items() if kind in SLOW_TYPES)
+FILE_TYPES = (*EXTENSION_TYPES, ".jsonl")
+_MEMBER_TYPES = tuple(ending for ending in FILE_TYPES if EXTENSION_TYPES.get(ending) != PICTURE)
+"""File types read from folders and archives, without images, which usually belong to pages there."""
 MAX_FILES = 2000
 MAX_ENTRIES = 20_000
 MAX_RATIO = 200
@@ -147,23 +153,28 @@ def total_limit(packed: int) -> int:
     return _SPARE_BYTES + _MAX_EXPANSION * packed
 
 
-def zip_members(name: str, data: bytes, types: tuple[str, ...], limit_of: dict[str, int]) -> Iterator[Member]:
-    """Yield the files of a zip archive with extensions in `types`, sorted by path.
+def file_limit(name: str) -> int:
+    """Return the maximum size in bytes of a file with this name."""
+    return MAX_DOCUMENT_BYTES if name.lower().endswith(_DOCUMENT_EXTENSIONS) else MAX_FILE_BYTES
 
-    `limit_of` is the maximum size by extension. Refused entries and other types are yielded with an error. Raises
-    IngestError for an archive that is broken or has too many files.
+
+def zip_members(name: str, data: bytes) -> Iterator[Member]:
+    """Yield the files of a zip archive, sorted by path.
+
+    Refused entries and unsupported types are yielded with an error. Raises IngestError for an archive that is broken or
+    has too many files.
     """
     with _open_archive(name, data) as archive:
         infos = [info for info in archive.infolist() if info.filename and not info.is_dir()]
         entries = sorted(zip(read_names(infos), infos, strict=True), key=lambda entry: entry[0])
         visible = [(path, info) for path, info in entries if not _is_hidden(path)]
-        if sum(not _is_unsupported(path, types) for path, _ in visible) > MAX_FILES:
+        if sum(not _is_unsupported(path) for path, _ in visible) > MAX_FILES:
             raise IngestError("archive_too_many", name=name, limit=MAX_FILES)
         files = [(path, partial(_read, archive, info, path, f"{name}/{path}")) for path, info in visible]
-        yield from _read_members(name, files, types, limit_of, total_limit(len(data)))
+        yield from _read_members(name, files, total_limit(len(data)))
 
 
-def folder_members(folder: Path, types: tuple[str, ...], limit_of: dict[str, int]) -> Iterator[Member]:
+def folder_members(folder: Path) -> Iterator[Member]:
     """Yield the files of a folder and its subfolders like `zip_members`, without hidden files and symbolic links.
 
     Raises IngestError for a folder with too many files.
@@ -177,38 +188,31 @@ def folder_members(folder: Path, types: tuple[str, ...], limit_of: dict[str, int
             if name.startswith(".") or full.is_symlink() or not full.is_file():
                 continue
             paths.append(full.relative_to(folder).as_posix())
-            count += not _is_unsupported(name, types)
+            count += not _is_unsupported(name)
             if count > MAX_FILES:
                 raise IngestError("folder_too_many", name=str(folder), limit=MAX_FILES)
     files = [(path, partial(_read_file, folder / path)) for path in sorted(paths)]
-    yield from _read_members(str(folder), files, types, limit_of, MAX_FOLDER_BYTES)
+    yield from _read_members(str(folder), files, MAX_FOLDER_BYTES)
 
 
-def _read_members(
-    name: str,
-    files: Sequence[tuple[str, Callable[[int, int], bytes]]],
-    types: tuple[str, ...],
-    limit_of: dict[str, int],
-    budget: int,
-) -> Iterator[Member]:
+def _read_members(name: str, files: Sequence[tuple[str, Callable[[int, int], bytes]]], budget: int) -> Iterator[Member]:
     """Read `files`: paths, each with a reader that takes the file's limit and the remaining budget for all.
 
     Yields an error for each skipped file up to _MAX_LISTED, one for the rest, and one if no file was readable.
     """
     skipped: list[str] = []
     for path, read in files:
-        if _is_unsupported(path, types):
+        if _is_unsupported(path):
             skipped.append(path)
             continue
-        ending = next((ending for ending in types if path.lower().endswith(ending)), "")
         try:
-            content = read(limit_of[ending], budget)
+            content = read(file_limit(path), budget)
         except IngestError as error:
             yield Member(path, broken=error)
             continue
         budget -= len(content)
         yield Member(path, content)
-    readable = ", ".join(types)
+    readable = ", ".join(_MEMBER_TYPES)
     for path in skipped[:_MAX_LISTED]:
         yield Member(path, broken=IngestError("other_kind", types=readable))
     if more := skipped[_MAX_LISTED:]:
@@ -260,9 +264,11 @@ def _check_entry(info: zipfile.ZipInfo, path: str, full: str, limit: int, budget
 
 
 def _size_error(full: str, limit: int, budget: int) -> IngestError:
-    if limit <= budget:
-        return IngestError("file_too_large", name=full, limit=limit // MEGABYTE)
-    return IngestError("archive_over_budget", name=full)
+    return make_size_error(full, limit) if limit <= budget else IngestError("archive_over_budget", name=full)
+
+
+def make_size_error(name: str, limit: int) -> IngestError:
+    return IngestError("file_too_large", name=name, limit=limit // MEGABYTE)
 
 
 def _read_file(path: Path, limit: int, budget: int) -> bytes:
@@ -282,5 +288,5 @@ def _is_hidden(path: str) -> bool:
     return any(part.startswith(".") and part != ".." for part in parts) or "__MACOSX" in parts
 
 
-def _is_unsupported(path: str, types: tuple[str, ...]) -> bool:
-    return not path.lower().endswith((*types, *_ARCHIVES))
+def _is_unsupported(path: str) -> bool:
+    return not path.lower().endswith((*_MEMBER_TYPES, *_ARCHIVES))

@@ -22,30 +22,21 @@ from unicodedata import normalize
 from urllib.parse import quote
 
 from rag.errors import IngestError, RagError, StoreUnavailableError
-from rag.ingest.archives import Member, folder_members, zip_members
+from rag.ingest.archives import FILE_TYPES, Member, file_limit, folder_members, make_size_error, zip_members
 from rag.reading.parser import READING_VERSION, ExtractedDocument, Parser
 from rag.store.values import NewChunks, now, text_hash
 from rag.text import detect_language, lazy_regex, replace_surrogates, to_plain_line
 from rag.types import Page, PageSource, Stage
 from rag.web.fetch import Fetcher
 from rag.web.guard import MAX_LENGTH, is_web_address, printable
-from rag.web.media import EXTENSION_TYPES, MEGABYTE, PICTURE, SLOW_TYPES, media_type, parse_content_type
+from rag.web.media import EXTENSION_TYPES, MEGABYTE, media_type, parse_content_type
 from rag.web.urls import split_url, strip_tracking, url_key
 
 if TYPE_CHECKING:
     from rag.ingest.duplicates import StorageCheck
 
-MAX_FILE_BYTES = 5 * MEGABYTE
-MAX_DOCUMENT_BYTES = 25 * MEGABYTE
 MAX_ARCHIVE_BYTES = 100 * MEGABYTE
-_DOCUMENT_EXTENSIONS = tuple(ending for ending, kind in EXTENSION_TYPES.items() if kind in SLOW_TYPES)
-FILE_TYPES = (*EXTENSION_TYPES, ".jsonl")
-_MEMBER_TYPES = tuple(ending for ending in FILE_TYPES if EXTENSION_TYPES.get(ending) != PICTURE)
-"""File types read from folders and archives, without images, which usually belong to pages there."""
 _ARCHIVE = ".zip"
-_LIMITS = {
-    ending: MAX_DOCUMENT_BYTES if ending in _DOCUMENT_EXTENSIONS else MAX_FILE_BYTES for ending in ("", *FILE_TYPES)
-}
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 _NAME_FIELDS = ("title", "lang")
 _TEXT_FIELDS = ("text", "html", "markdown")
@@ -108,11 +99,11 @@ def _sources_at(address: str, name: str, data: bytes, bounds: RecordBounds) -> I
     if not lower.endswith((*FILE_TYPES, _ARCHIVE)):
         types = ", ".join((*FILE_TYPES, _ARCHIVE))
         yield Source(name, address, "file", broken=IngestError("file_type", name=name, types=types))
-    elif len(data) > (limit := file_limit(name)):
+    elif len(data) > (limit := _input_limit(name)):
         yield Source(name, address, "file", broken=make_size_error(name, limit))
     elif lower.endswith(_ARCHIVE):
         try:
-            for member in zip_members(name, data, _MEMBER_TYPES, _LIMITS):
+            for member in zip_members(name, data):
                 yield from _member_sources(member, name, address, bounds)
         except IngestError as error:
             yield Source(name, address, "file", broken=error)
@@ -129,13 +120,11 @@ def path_sources(path: str, bounds: RecordBounds = BOUNDS) -> list[Source]:
     try:
         if full.is_dir():
             return [
-                source
-                for member in folder_members(full, _MEMBER_TYPES, _LIMITS)
-                for source in _member_sources(member, path, address, bounds)
+                source for member in folder_members(full) for source in _member_sources(member, path, address, bounds)
             ]
         if full.exists() and not full.is_file():
             raise IngestError("file_irregular", name=path)  # opening a pipe would wait for its writer
-        if full.stat().st_size > (limit := file_limit(path)):
+        if full.stat().st_size > (limit := _input_limit(path)):
             return [Source(path, address, "file", broken=make_size_error(path, limit))]
         return [*file_sources(path, full.read_bytes(), "" if path.endswith(".jsonl") else address, bounds)]
     except (OSError, ValueError):  # ValueError for an impossible file name
@@ -168,14 +157,11 @@ def unique_sources(sources: Iterable[Source]) -> Iterator[Source]:
         yield source
 
 
-def file_limit(name: str) -> int:
-    """Return the maximum size in bytes of a file with this name; a .jsonl has many pages and no limit."""
-    lower = name.lower()
-    if lower.endswith(".jsonl"):
+def _input_limit(name: str) -> int:
+    """Return the maximum size in bytes of a given file; a .jsonl has many pages and no limit."""
+    if name.lower().endswith(".jsonl"):
         return sys.maxsize
-    if lower.endswith(_ARCHIVE):
-        return MAX_ARCHIVE_BYTES
-    return MAX_DOCUMENT_BYTES if lower.endswith(_DOCUMENT_EXTENSIONS) else MAX_FILE_BYTES
+    return MAX_ARCHIVE_BYTES if name.lower().endswith(_ARCHIVE) else file_limit(name)
 
 
 def _member_sources(member: Member, name: str, address: str, bounds: RecordBounds) -> Iterator[Source]:
@@ -190,10 +176,6 @@ def _member_sources(member: Member, name: str, address: str, bounds: RecordBound
         yield Source(full, own, "file", broken=member.broken)
     else:
         yield from _sources_at(own, full, member.data, bounds)
-
-
-def make_size_error(name: str, limit: int) -> IngestError:
-    return IngestError("file_too_large", name=name, limit=limit // MEGABYTE)
 
 
 def example_sources() -> list[Source]:

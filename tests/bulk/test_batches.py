@@ -14,7 +14,8 @@ from warcio.warcwriter import WARCWriter
 
 from rag.bulk.batches import Batch, find_batches, sources_of
 from rag.errors import ConfigError, IngestError
-from rag.ingest.sources import BOUNDS, Reader, Source, make_size_error
+from rag.ingest.archives import make_size_error
+from rag.ingest.sources import BOUNDS, Reader, Source
 from rag.reading.parser import Parser
 from rag.web.fetch import Fetcher
 from rag.web.media import byte_limit

@@ -106,7 +106,7 @@ def test_a_new_process_lists_it_shows_the_same_and_goes_on(tmp_path: Path) -> No
     try:
         assert after.kept.recover() == 0
         (one,) = after.kept.conversations("main")
-        assert (one.id, one.title, one.turns) == (asked.conversation_id, FIRST, 1)
+        assert (one.id, one.title) == (asked.conversation_id, FIRST)
         (turn,) = after.kept.turns(one.id)
         assert turn.answer is not None and shown.answer is not None
         assert (turn.answer.text, turn.answer.citations) == (shown.answer.text, shown.answer.citations)

@@ -125,8 +125,7 @@ class Move:
         with self._locks.lock_all():
             self._reconcile()
             info = self.target.info
-            model, dimension = self._source.embedding_model, self._source.dimension
-            moved = replace(info, moving_to="", previous_model=model, previous_dimension=dimension, moved_at=now())
+            moved = replace(info, moving_to="", previous_model=self._source.embedding_model, moved_at=now())
             changed = library_payload(moved)
             fields = {key: changed[key] for key in _SWITCHED}
             condition = models.Filter(
@@ -217,10 +216,7 @@ class Move:
         return structs
 
 
-_SWITCHED = (
-    *("embedding_model", "model", "dimension", "moving_to"),
-    *("previous_model", "previous_dimension", "moved_at", "earlier_models"),
-)
+_SWITCHED = ("embedding_model", "model", "dimension", "moving_to", "previous_model", "moved_at", "earlier_models")
 
 
 def _batches(rows: Sequence[T], size: int) -> Iterator[list[T]]:
@@ -235,7 +231,7 @@ def drop_unused_chunks(client: QdrantClient, info: LibraryInfo, *, include_previ
         collections = chunks_collections(client, info.name)  # first: records name new sets before they are created
         info = check_present(client, info.name)
         if include_previous and not info.moving_to:
-            cleared = {"previous_model": "", "previous_dimension": 0, "moved_at": ""}
+            cleared = {"previous_model": "", "moved_at": ""}
             client.set_payload(LIBRARIES, cleared, [library_id(info.name)], ordering=ORDER)
             info = replace(info, previous_model="")
         for name in _unused_collections(info, collections):

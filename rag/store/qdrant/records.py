@@ -178,7 +178,6 @@ class LibraryInfo:
     format: int = FORMAT
     moving_to: str = ""
     previous_model: str = ""
-    previous_dimension: int = 0
     moved_at: str = ""
     earlier_models: tuple[str, ...] = ()
     fingerprints: Mapping[str, str] = field(default_factory=dict)

@@ -33,7 +33,6 @@ class Conversation:
     title: str
     created_at: str
     updated_at: str
-    turns: int = 0
     branch_of: str = ""
     pinned: bool = False
     link: str = ""
@@ -231,8 +230,7 @@ class ConversationTable(Table):
 
     def _conversations(self, where: str, *values: Any, limit: int = 1) -> list[Conversation]:
         rows = self._file.rows(
-            "SELECT c.*, (SELECT count(*) FROM turns t WHERE t.conversation_id = c.id) AS turns FROM conversations c"
-            f" WHERE {where} ORDER BY c.pinned DESC, c.updated_at DESC, c.rowid DESC LIMIT ?",
+            f"SELECT * FROM conversations c WHERE {where} ORDER BY pinned DESC, updated_at DESC, rowid DESC LIMIT ?",
             *(*values, limit),
         )
         return [Conversation(**{**dict(row), "pinned": bool(row["pinned"])}) for row in rows]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rag.ingest.sources import FILE_TYPES
+from rag.ingest.archives import FILE_TYPES
 from rag.locales import Language, label
 from rag.types import Notice
 from rag.ui.chat.asking import start_answer
