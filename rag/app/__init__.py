@@ -569,7 +569,6 @@ def tuning_of(settings: Settings) -> Tuning:
 
 
 def make_expander(reasoner: Reasoner) -> Expander | None:
-    """Return the expander for a reasoner, or None."""
     if isinstance(reasoner, ChatReasoner):
         return ChatExpander(reasoner)
     return FeedbackExpander(reasoner) if isinstance(reasoner, ExtractiveReasoner) else None

@@ -197,7 +197,6 @@ class Models:
 
     @property
     def reranker(self) -> Reranker | None:
-        """Active reranker."""
         return self.reranking.current
 
     @cached_property

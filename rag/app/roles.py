@@ -86,7 +86,6 @@ class Roles:
         self._cache.pop(library, None)
 
     def revoke(self, library: str, subject: str) -> None:
-        """Revoke a grant."""
         self.check(library, "owner")
         self._check_others(library, subject)
         self._table.revoke(library, subject)

@@ -544,7 +544,6 @@ class Conversations:
         return self._table.conversations(library, owner, search, limit)
 
     def branches(self, conversation_id: str, owner: str = "") -> list[Conversation]:
-        """Return the conversations that branch from a question of this one."""
         return self._table.branches(conversation_id, owner)
 
     def unread(self, library: str, owner: str = "") -> list[str]:

@@ -145,7 +145,6 @@ class EvaluationRuns:
         self._thread = threading.Thread(target=self._work, name="evaluations", daemon=True)
 
     def of(self, owner: str | None) -> EvaluationRuns:
-        """Return the runs of another owner."""
         scoped = copy(self)
         scoped._owner = owner
         return scoped

@@ -542,11 +542,9 @@ class SentenceModel:
         self._lock = threading.Lock()
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        """Same as `EmbeddingModel.encode_query`."""
         return self._model().encode_query(text)
 
     def can_read(self, text: str) -> bool:
-        """Same as `EmbeddingModel.can_read`."""
         return self._model().can_read(text)
 
     def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:

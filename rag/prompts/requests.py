@@ -90,7 +90,6 @@ def decide(texts: PromptTexts, question: str) -> Prompt:
 
 
 def route(texts: PromptTexts, message: str) -> Prompt:
-    """Ask for the route of a message."""
     return _build(texts, "route", message, message)
 
 

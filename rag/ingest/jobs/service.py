@@ -155,7 +155,6 @@ class Jobs:
                 self.pause(job.id)
 
     def resume(self, job_id: str) -> None:
-        """Resume a paused job."""
         self._find_job(job_id)
         if self._jobs.set_state(job_id, "running", from_states=["paused"]):
             self._worker.wake()

@@ -172,7 +172,6 @@ class ArchiveReader:
             yield row
 
     def read_array(self, number: str, name: str, dtype: str, length: int) -> NDArray[Any]:
-        """Read an array of `length` numbers."""
         size = length * np.dtype(dtype).itemsize
         data = self._bytes(f"{number}.{name}", PART_BYTES) if size else b""
         if len(data) != size:
@@ -263,7 +262,6 @@ class ChunkRow:
 
 
 def parse_page(row: Mapping[str, Any], text: str) -> Page:
-    """Return the page in a row, with its text."""
     values: dict[str, Any] = {"text": text}
     for field in fields(Page):
         if field.name == "text" or (field.name not in row and field.name in _OPTIONAL_FIELDS):
@@ -304,7 +302,6 @@ def parse_claim(row: Mapping[str, Any]) -> str:
 
 
 def parse_version(row: Mapping[str, Any], text: str) -> PageVersion:
-    """Return the version in a row, with its text."""
     number = row["number"]
     _require(isinstance(number, int) and not isinstance(number, bool))
     names = ("url_hash", "title", "text_hash", "since", "until")

@@ -525,7 +525,6 @@ def _next_revision(before: PageRecord | None, token: str) -> Revision:
 
 
 def _replaced_ids(attempt: _Attempt) -> list[str]:
-    """Return the ids of the chunks that the attempt has replaced."""
     if attempt.before is None:
         return []
     before = attempt.before.page

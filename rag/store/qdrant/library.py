@@ -490,7 +490,6 @@ class Library:
         return self.client.count(self.chunks_collection, count_filter=only, exact=True).count
 
     def excluded_pages(self) -> set[str]:
-        """Return the hashes of excluded pages."""
         only = models.Filter(must=[match("left_out", True)])
         records = walk(self.client, self.pages_collection, only, payload=["url_hash"])
         return {record.payload["url_hash"] for record in records if record.payload}

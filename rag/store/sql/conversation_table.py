@@ -221,7 +221,6 @@ class ConversationTable(Table):
         return self._conversations(where, library, owner, like, like, like, limit=limit)
 
     def branches(self, conversation_id: str, owner: str) -> list[Conversation]:
-        """Return the conversations that branch from a turn of this one."""
         where = (
             "c.library = (SELECT library FROM conversations WHERE id = ?) AND c.owner = ?"
             " AND c.branch_of IN (SELECT id FROM turns WHERE conversation_id = ?)"

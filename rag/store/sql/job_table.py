@@ -176,7 +176,6 @@ class ItemTable(Table):
         return self._select(" AND result IS NULL", job_id, limit, 0, columns=f"{_COLUMNS}, {kind}")
 
     def current_items(self, job_id: str) -> list[JobItem]:
-        """Return the items in progress."""
         return self._select(" AND result IS NULL AND stage <> 'waiting'", job_id, ALL, 0)
 
     def counts(self, job_ids: Sequence[str]) -> dict[str, dict[str, int]]:

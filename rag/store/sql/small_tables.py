@@ -183,7 +183,6 @@ class ScheduleTable(Table):
         )
 
     def record_start(self, schedule_id: str, job_id: str, moment: str) -> None:
-        """Record the job that the schedule started."""
         self._file.write("UPDATE schedules SET last_at = ?, last_job = ? WHERE id = ?", moment, job_id, schedule_id)
 
     def change(self, schedule_id: str, every: int, next_at: str) -> None:
