@@ -1,9 +1,9 @@
 """Follow-up searches by rules, without a model.
 
-If the results leave a part of the question open, the next search replaces a description in the question with the most
-promising new name. Names come from running sentences about something that the question names, and must be on another
-page too: elsewhere, headings, buttons and dates pass for names, and lead nowhere. If one side of a comparison was not
-found, it is searched for separately. See docs/decisions/0013-hops-explore-summaries.md.
+The next search replaces a description in the question with the most promising new name in the results. Names come from
+running sentences about something that the question names, and must be on another page too: elsewhere, headings, buttons
+and dates pass for names, and lead nowhere. If one side of a comparison was not found, it is searched for separately.
+See docs/decisions/0013-hops-explore-summaries.md.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 
 from rag.dates import find_moments
 from rag.models.embedding import SparseEncoder
-from rag.reasoning.extractive import weighted_share
+from rag.reasoning.extractive import as_prose, weighted_share
 from rag.reasoning.questions import split_questions
 from rag.retrieval.context import is_touching, merge_passages
 from rag.text import is_chinese, lazy_regex, sentence_spans
@@ -31,8 +31,6 @@ MAX_SCANNED: Final = 4
 """Best passages of a search that are scanned for names."""
 FIRST_RESULTS: Final = 1
 """Passages of the first search that stay ahead of all others."""
-MIN_OPEN_SHARE: Final = 0.2
-"""Minimum share of the question, by IDF, that is in no passage; below it, nothing is left to follow a name for."""
 MAX_LOOKUPS: Final = 6
 """Best names of one revision that are looked up on other pages."""
 HOP_GAIN: Final = 2.0
@@ -134,7 +132,7 @@ class RulePlanner:
         missing = {
             text: side for side in titles if is_whole and not sides and (text := _ask_other_side(question, side))
         }
-        hops = self._hops(question, sources, find) if self._is_open(question, found) else {}
+        hops = self._hops(question, sources, find)
         names = hops | missing
         kinds = {text: "side" if text in missing else "hop" for text in names}
         return [
@@ -142,12 +140,6 @@ class RulePlanner:
             for text in self._distinct(question, asked, [*missing, *hops])
             if (params := {"name": names[text]})
         ]
-
-    def _is_open(self, question: str, found: Sequence[Sequence[Passage]]) -> bool:
-        """Return whether no passage has nearly all of the question."""
-        weights = self._weights(sorted(self._terms(question)))
-        shares = (weighted_share(weights, self._terms(_read(one))) for passages in found for one in passages)
-        return 1 - max(shares, default=0.0) >= MIN_OPEN_SHARE
 
     def find_compared(self, question: str, passages: Sequence[Passage]) -> list[str]:
         """Return the titles of these pages that the question compares, in its order."""
@@ -249,7 +241,7 @@ class RulePlanner:
         self, passage: Passage, ordinary: Collection[str], titles: Iterable[str]
     ) -> tuple[str, list[tuple[list[str], str]]]:
         """Return the headings above a passage, and its running sentences with the names in each."""
-        texts = (passage.text[start:end] for start, end in sentence_spans(passage.text))
+        texts = (as_prose(passage.text[start:end]) for start, end in sentence_spans(passage.text))
         heading = " ".join((passage.title, *passage.section))
         running = [(self._names(text, ordinary, titles), text) for text in texts if _is_running(text)]
         return heading, [

@@ -132,6 +132,7 @@ class TestRevise:
         [
             "The Harbour Bridge\nContact Ada Lindqvist",  # no sentence
             "| Harbour Bridge | Ada Lindqvist |",
+            "- Ships pass below the Harbour Bridge.",  # a word that begins a list item
             "The Harbour Bridge opens on March 1st, and closes from Mon to Fri.",
             "The Harbour Bridge has a toll. Press Pay Now to pay. You pay now or never, he now says.",
             "Bread is baked by Ada Lindqvist, as people say.",  # nothing that the question names
@@ -151,10 +152,6 @@ class TestRevise:
         first, other = self.FOUND
         for results in ([], [first], [first, other]):
             assert planner.revise(self.QUESTION, [self.QUESTION], [self.FOUND], lambda _, got=results: got) == []
-
-    def test_a_question_of_which_nothing_is_open_leads_nowhere(self, planner: RulePlanner) -> None:
-        found = [passage(1, f"{self.FOUND[0].text} She was born in the town of Skagen.", title="Harbour Bridge")]
-        assert planner.revise(self.QUESTION, [self.QUESTION], [found], anywhere) == []
 
 
 class TestInTurns:
