@@ -135,9 +135,13 @@ def lock_files(names: list[str]) -> list[Path]:
 
 
 def install_locked(python: Path, names: list[str]) -> None:
-    """Install these lock files: only what they name, and no file with another hash."""
+    """Install these lock files: only what they name, and no file with another hash.
+
+    Of the development packages, most modules are never imported: Python compiles the others on first use.
+    """
     lists = [argument for path in lock_files(names) for argument in ("-r", str(path))]
-    if subprocess.call([*pip(python), "--no-deps", "--require-hashes", *lists]):
+    lazily = ["--no-compile"] * ("dev" in names)
+    if subprocess.call([*pip(python), "--no-deps", "--require-hashes", *lazily, *lists]):
         fail("The requirements could not be installed; pip says why above. Then run the same command again.")
 
 
