@@ -18,9 +18,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rag.config import load_settings
 from rag.models.chat import build_chat_model
@@ -37,13 +35,14 @@ from tests.support.chat_protocol import (
     usage_of,
 )
 from tests.support.chat_rules import rules
+from tests.support.loopback import Handler, LoopbackServer
 
 __all__ = ["DEEP", "Call", "ChatServer", "Reply", "Request", "rules"]
 
 Script = Sequence[Reply | str] | Callable[[Request], Reply | str]
 
 
-class ChatServer:
+class ChatServer(LoopbackServer):
     """A server that follows a script until closed.
 
     Requests that use a feature in `refuse` get the status `refuse_with`, with `refusal` as the message. With `key`
@@ -63,42 +62,22 @@ class ChatServer:
         listed_models: Collection[str] | None = ("test",),
         port: int = 0,
     ) -> None:
+        super().__init__(_Handler, port=port)
         self.requests: list[Request] = []
         self.refuse = set(refuse)
         self._refuse_with, self._refusal = refuse_with, refusal
-        self.closing = threading.Event()
         self._key = key
         self._listed_models = listed_models
         self._models = models
-        self._lock = threading.Lock()
         self._respond = script if callable(script) else _from_queue(script)
-        self._http = _Server(("127.0.0.1", port), _Handler)
-        self._http.chat = self
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
-
-    @property
-    def port(self) -> int:
-        return int(self._http.server_address[1])
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"{self.origin}/v1"
 
     def model(self, name: str = "test", **settings: Any) -> Any:
         """Return a client of this server."""
         return build_chat_model(load_settings(None, llm_model=name, llm_base_url=self.base_url, **settings))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.closing.set()
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
 
     def listing(self, headers: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
         """Return the status and the body of the list of models."""
@@ -134,32 +113,18 @@ def _from_queue(replies: Sequence[Reply | str]) -> Callable[[Request], Reply | s
     return respond
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    chat: ChatServer
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore clients that disconnect: some tests do so."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: _Server
-    protocol_version = "HTTP/1.1"
+class _Handler(Handler):
     _ids = itertools.count(1)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the parent's name
-        """Log nothing."""
+    def get(self) -> None:
+        self._send(*self.server.owner.listing(self.given_headers()))
 
-    def do_GET(self) -> None:
-        self._send(*self.server.chat.listing({name.lower(): value for name, value in self.headers.items()}))
-
-    def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+    def post(self) -> None:
+        raw = self.read_body()
         if not self.path.endswith("/chat/completions"):
             return self._send(404, {"error": {"message": f"No such path: {self.path}"}})
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        request = Request(self.path, headers, json.loads(raw))
-        reply = self.server.chat.reply_to(request)
+        request = Request(self.path, self.given_headers(), json.loads(raw))
+        reply = self.server.owner.reply_to(request)
         if reply.fault in ("html", "drip", "flood"):
             return self._misbehave(reply.fault)
         if reply.status != 200:
@@ -179,9 +144,9 @@ class _Handler(BaseHTTPRequestHandler):
             "usage": usage_of(request, reply),
         }
         if reply.fault == "hang":
-            self.server.chat.closing.wait()
+            self.server.owner.closing.wait()
             return self._drop()
-        self.server.chat.closing.wait(reply.pause)
+        self.server.owner.closing.wait(reply.pause)
         return self._send(200, body, reply.headers, fault=reply.fault)
 
     def _misbehave(self, fault: Fault) -> None:
@@ -195,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         kind = b"X-Header: 1\r\n" if fault == "drip" else b"\r\n" + b" " * 2**20
         self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
-        while not self.server.chat.closing.wait(0.05 if fault == "drip" else 0):
+        while not self.server.owner.closing.wait(0.05 if fault == "drip" else 0):
             self.wfile.write(kind)
             self.wfile.flush()
 
@@ -210,9 +175,9 @@ class _Handler(BaseHTTPRequestHandler):
             deltas = deltas[: max(1, len(deltas) // 2)]
         for delta in deltas:
             self._event(frame | {"choices": [choice_of(delta, reply)]})
-            self.server.chat.closing.wait(reply.pause)
+            self.server.owner.closing.wait(reply.pause)
         if reply.fault == "hang":
-            self.server.chat.closing.wait()
+            self.server.owner.closing.wait()
         if reply.fault == "garbled":
             self._chunk(b'data: {"id": "chatcmpl-0", "choi\n\n')
         if reply.fault == "nested":
@@ -245,12 +210,7 @@ class _Handler(BaseHTTPRequestHandler):
             data = data[: len(data) // 2]
         if fault == "nested":
             data = b'{"choices": %b}' % DEEP.encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.end_headers()
+        self.send_head(status, len(data), {"Content-Type": "application/json", **(headers or {})})
         self.wfile.write(data[: len(data) // 2] if fault == "cut" else data)
         if fault == "cut":
             self._drop()

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 import time
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
 from rag.text import terms
+from tests.support.loopback import Handler, LoopbackServer
 
 Shape = Literal["openai", "tei", "cohere", "voyage"]
 PATHS = {"openai": "/v1/embeddings", "tei": "/embed", "cohere": "/v1/rerank", "voyage": "/rerank"}
@@ -39,7 +38,7 @@ def logits(question: str, texts: Sequence[str]) -> list[float]:
     return [20.0 * len(asked & set(terms(text))) / max(1, len(asked)) - 10.0 for text in texts]
 
 
-class ModelServer:
+class ModelServer(LoopbackServer):
     """A model service; `faults` are the statuses of the next requests, or (status, Retry-After in seconds)."""
 
     def __init__(
@@ -53,43 +52,15 @@ class ModelServer:
         key: str = "",
         port: int = 0,
     ) -> None:
+        super().__init__(_Handler, port=port)
+        self.url = self.origin
         self.shape, self.encode, self.score = shape, encode, score
         self.max_texts, self.max_characters, self.key = max_texts, max_characters, key
         self.faults: list[int | tuple[int, str]] = []
         self.delay = 0.0
         self.transform: Callable[[Any], Any] = lambda reply: reply
         self.requests: list[dict[str, Any]] = []
-        self.connections: list[socket.socket] = []
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def setup(self) -> None:
-                super().setup()
-                server.connections.append(self.connection)
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                status, reply, after = server.answer(self.path, body, self.headers.get("authorization", ""))
-                content = json.dumps(reply).encode()
-                self.send_response(status)
-                self.send_header("content-length", str(len(content)))
-                if after:
-                    self.send_header("retry-after", after)
-                with suppress(OSError):
-                    self.end_headers()
-                with suppress(OSError):  # the client may have timed out
-                    self.wfile.write(content)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self._http.daemon_threads = True
-        self.port = self._http.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.sockets: list[socket.socket] = []
 
     def answer(self, path: str, body: dict[str, Any], key: str) -> tuple[int, Any, str]:
         paths = {PATHS[self.shape], *(["/rerank"] if self.shape == "tei" else [])}
@@ -124,13 +95,19 @@ class ModelServer:
         rows.sort(key=lambda row: -row[name])
         return rows if self.shape == "tei" else {"data" if self.shape == "voyage" else "results": rows}
 
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
-        return self
-
     def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        for connection in self.connections:
+        super().__exit__()
+        for one in self.sockets:
             with suppress(OSError):  # already closed
-                connection.shutdown(socket.SHUT_RDWR)
+                one.shutdown(socket.SHUT_RDWR)
+
+
+class _Handler(Handler):
+    def setup(self) -> None:
+        super().setup()
+        self.server.owner.sockets.append(self.connection)
+
+    def post(self) -> None:
+        body = json.loads(self.read_body())
+        status, reply, after = self.server.owner.answer(self.path, body, self.headers.get("authorization", ""))
+        self.send_whole(status, json.dumps(reply).encode(), {"retry-after": after} if after else {})

@@ -16,13 +16,12 @@ import socket
 import threading
 import time
 import zlib
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
+
+from tests.support.loopback import Handler, WebServer
 
 HTML = "text/html; charset=utf-8"
 MEGABYTE = 1024 * 1024
@@ -132,61 +131,7 @@ _ROUTES: dict[str, Callable[[], Reply]] = {
 }
 
 
-class LoopbackServer:
-    """A server that runs until the `with` block ends and records every request, header names in lower case."""
-
-    def __init__(self, handler: type[BaseHTTPRequestHandler], host: str = "127.0.0.1") -> None:
-        self.host = host
-        self.requests: list[tuple[str, dict[str, str]]] = []
-        self.connections = 0
-        self.closing = threading.Event()
-        self._lock = threading.Lock()
-        self._server = _Server((host, 0), handler)
-        self._server.owner = self
-        self.port = int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-
-    @property
-    def pair(self) -> tuple[str, int]:
-        """The entry of an allow-list for this server."""
-        return self.host, self.port
-
-    def url(self, path: str = "/") -> str:
-        return f"http://{self.host}:{self.port}{path}"
-
-    @property
-    def counts(self) -> Counter[str]:
-        """The number of requests by path and query."""
-        with self._lock:
-            return Counter(path for path, _ in self.requests)
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
-    owner: Any
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self.owner.connections += 1
-        super().process_request(request, client_address)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore clients that hang up: some tests do so."""
-
-
-class PageServer(LoopbackServer):
+class PageServer(WebServer):
     """A server of the built-in pages and those that a test adds."""
 
     def __init__(self, host: str = "127.0.0.1") -> None:
@@ -243,29 +188,21 @@ def _numbered(kind: str, number: int) -> Reply:
     return Reply(b"<h1>Not found</h1>", status=404)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Any
-
-    def do_POST(self) -> None:
+class _Handler(Handler):
+    def post(self) -> None:
         """Respond as to GET, since some search services are asked by POST; ignore the body."""
-        self.rfile.read(int(self.headers.get("content-length") or 0))
-        self.do_GET()
+        self.read_body()
+        self.get()
 
-    def do_GET(self) -> None:
+    def get(self) -> None:
         pages = self.server.owner
-        pages.note(self.path, {name.lower(): value for name, value in self.headers.items()})
+        pages.note(self.path, self.given_headers())
         if self.path == "/never":
             pages.closing.wait(120)
             return
         reply = pages.reply(self.path)
-        self.send_response(reply.status)
-        if reply.content_type is not None:
-            self.send_header("Content-Type", reply.content_type)
-        for name, value in reply.headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(reply.body)))
-        self.end_headers()
+        kind = {} if reply.content_type is None else {"Content-Type": reply.content_type}
+        self.send_head(reply.status, len(reply.body), {**kind, **reply.headers})
         self._send(reply)
 
     def _send(self, reply: Reply) -> None:
@@ -275,9 +212,6 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             self.wfile.write(reply.body[start : start + step])
             self.wfile.flush()
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Log nothing."""
 
 
 class Listener:
@@ -295,9 +229,7 @@ class Listener:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         time.sleep(0.1)  # so that a pending connection is counted
         self._stop.set()
         self._thread.join()

@@ -23,10 +23,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
-from typing import Any, Literal
+from typing import Literal
 
-from tests.support.page_server import LoopbackServer
+from tests.support.loopback import Handler, WebServer
 
 Outcome = Literal["page", "duplicate", "error", "timeout", "loop"]
 OUTCOME_BY_ERROR: Mapping[str, Outcome] = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
@@ -49,7 +48,7 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class SiteServer(LoopbackServer):
+class SiteServer(WebServer):
     """A server that also records how many requests were open at once.
 
     A request is open from when its headers were read until the response begins. `share` is the share of pages that
@@ -218,15 +217,12 @@ def _is_gone(connection: socket.socket) -> bool:
     return bool(select.select([connection], [], [], 0)[0])
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(Handler):
     wbufsize = -1
-    server: Any
 
-    def do_GET(self) -> None:
+    def get(self) -> None:
         site = self.server.owner
-        asked = {name.lower(): value for name, value in self.headers.items()}
+        asked = self.given_headers()
         with site.open_request(self.path, asked):
             if site.expected.get(self.path) == "timeout":
                 site.hang(self.connection)
@@ -252,6 +248,3 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
         site.bytes_sent += len(body)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Log nothing."""
