@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from qdrant_client import QdrantClient, models
+from qdrant_client import models
 
 from rag.config import load_settings
 from rag.errors import StoreError, StoreUnavailableError
@@ -83,10 +83,6 @@ def test_without_a_url_the_embedded_engine_under_the_data_folder(tmp_path: Path)
     assert unavailable_since(client) is None
     assert (tmp_path / "qdrant").is_dir()
     client.close()
-
-
-def test_in_memory_mode_is_not_shared() -> None:
-    assert not is_shared(QdrantClient(":memory:"))
 
 
 def test_with_a_url_a_server_without_a_warning_or_a_line_for_each_call(caplog: pytest.LogCaptureFixture) -> None:

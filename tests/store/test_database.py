@@ -64,15 +64,6 @@ def test_the_file_keeps_a_log_and_a_version(tmp_path: Path) -> None:
     file.close()
 
 
-def test_everything_is_there_after_reopening(database_location: Path | str) -> None:
-    database = Database(database_location)
-    job_id = database.jobs.create("main", "", [NewItem("a")])
-    database.close()
-    again = Database(database_location)
-    assert again.jobs.job(job_id) is not None
-    again.close()
-
-
 def test_rows_that_refer_to_a_job_go_with_it_and_no_others_come(database: Database) -> None:
     job_id = database.jobs.create("main", "", [NewItem("a")])
     database.jobs.delete(job_id)

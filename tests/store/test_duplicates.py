@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rag.store.qdrant.library import Library
-from rag.store.values import BANDS, Signature, jaccard_similarity, sign, similarity
+from rag.store.values import Signature, jaccard_similarity, sign, similarity
 from tests.store.support import draft
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -113,23 +113,6 @@ def test_a_short_text_has_no_signature() -> None:
     assert jaccard_similarity("A few words only.", "A few words only!") == 1.0
     assert jaccard_similarity("", "") == 1.0
     assert jaccard_similarity("one", "two") == 0.0
-
-
-def test_a_signature_survives_the_store(library: Library) -> None:
-    add(library, "a", english(3))
-    signature = sign(english(3))
-    assert (len(signature.values), len(signature.bands.indices)) == (512, BANDS)
-    ((page, score),) = library.similar_pages(signature)
-    assert (page.title, page.text, score) == ("Page a", "", 1.0)
-    assert library.similar_pages(Signature()) == []
-
-
-def test_the_same_text_is_found_under_every_address(library: Library) -> None:
-    first = draft("a").commit(library)
-    other = draft("b")
-    second = replace(other, page=replace(other.page, text=first.text, text_hash=first.text_hash)).commit(library)
-    assert [page.url for page in library.pages_with_text(first.text_hash)] == [first.url, second.url]
-    assert library.pages_with_text("unknown") == []
 
 
 def test_a_long_page_is_signed_quickly() -> None:

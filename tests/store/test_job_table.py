@@ -164,6 +164,7 @@ def test_a_job_is_what_was_asked_for(database: Database) -> None:
 
 
 def test_jobs_are_listed_by_library_and_running_ones_found(database: Database) -> None:
+    assert not database.jobs.has_running()
     ids = [database.jobs.create("main", "", [NewItem(str(n))]) for n in range(5)]
     other = database.jobs.create("other", "")
     for job_id, state in zip(ids, ("cancelled", "running", "done", "running", "paused"), strict=True):
@@ -260,10 +261,3 @@ def test_one_of_many_workers_takes_a_job(database: Database) -> None:
         taken = [*pool.map(lambda n: database.jobs.acquire_leases(f"w{n}", alive), range(8))]
     assert sorted(job_id for leases in taken for job_id in leases) == sorted(ids)
     assert {token for leases in taken for token in leases.values()} == {1}
-
-
-def test_a_paused_or_finished_job_is_not_taken(database: Database) -> None:
-    ids = [database.jobs.create("main", "") for _ in range(2)]
-    database.jobs.set_state(ids[0], "paused")
-    database.jobs.set_state(ids[1], "done")
-    assert database.jobs.acquire_leases("a", alive) == {} and not database.jobs.has_running()

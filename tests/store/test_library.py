@@ -13,18 +13,11 @@ from rag.errors import ModelMismatchError, StoreError
 from rag.store.qdrant.commit import _supersedes
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
-from rag.store.qdrant.records import PageRecord, library_info, list_libraries, page_id
+from rag.store.qdrant.records import PageRecord, list_libraries, page_id
 from rag.store.values import Draft as StoredDraft
 from rag.store.values import NewChunks, alias_hash, merge_aliases
 from rag.types import Page
 from tests.store.support import DIMENSION, MODEL, draft
-
-
-def test_the_same_page_again_changes_nothing_but_its_time(library: Library) -> None:
-    given = draft("a")
-    first, second = given.commit(library), given.commit(library)
-    assert replace(second, updated_at=first.updated_at, generation=first.generation) == first
-    assert library.chunk_count() == 4
 
 
 def test_a_vector_that_is_not_finite_leaves_the_page_as_it_was(library: Library) -> None:
@@ -45,20 +38,6 @@ def test_rows_must_agree(library: Library) -> None:
     given = draft("a")
     with pytest.raises(ValueError, match="one row for each chunk"):
         replace(given, dense=given.dense[:2]).commit(library)
-
-
-def test_libraries_live_side_by_side(client: EdgeClient) -> None:
-    assert list_libraries(client) == []
-    first = open_library(client, "main", MODEL, DIMENSION)
-    second = open_library(client, "team-b", "other/model", DIMENSION * 2)
-    given = draft("a")
-    given.commit(first)
-    assert list_libraries(client) == ["main", "team-b"]
-    assert (first.page_count(), second.page_count()) == (1, 0)
-    info = library_info(client, "team-b")
-    assert info is not None
-    assert (info.embedding_model, info.dimension) == ("other/model", DIMENSION * 2)
-    assert library_info(client, "none") is None
 
 
 @pytest.mark.parametrize(("model", "dimension"), [("another", DIMENSION), (MODEL, DIMENSION + 1)])
@@ -106,13 +85,6 @@ def test_a_page_s_own_address_comes_before_an_alias(library: Library) -> None:
     own = draft("b").commit(library)
     with_aliases(library, "a", own.url)
     assert library.resolve([own.url_hash])[own.url_hash].url == own.url
-
-
-def test_aliases_survive_a_new_text(library: Library) -> None:
-    with_aliases(library, "a", "https://old.example/a")
-    changed = draft("a", version=1).commit(library)
-    assert changed.aliases == ("https://old.example/a",)
-    assert library.resolve([alias_hash("https://old.example/a")])
 
 
 def test_of_many_aliases_the_newest_stay(library: Library) -> None:

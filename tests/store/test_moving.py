@@ -79,14 +79,6 @@ def test_all_of_it_is_there_by_the_other_model(library: Library) -> None:
         Move(after, OTHER, DIMENSION, encoder)
 
 
-def test_a_page_is_still_current_after_the_move(library: Library) -> None:
-    page = draft("a").commit(library, "cut")
-    moved(library)
-    after = opened(library.client)
-    assert after.is_current(page, draft("a").page.text, "cut")
-    assert not after.is_current(page, draft("a").page.text, "cut otherwise")
-
-
 def test_what_is_written_meanwhile_comes_along(library: Library) -> None:
     for key in "abcd":
         draft(key).commit(library)

@@ -14,7 +14,6 @@ from rag.retrieval.strategies import STRATEGIES
 from rag.store.qdrant import commit as commit_module
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
-from rag.store.qdrant.records import scope_filter
 from rag.store.values import Filters, is_between
 from rag.types import Chunk, Page
 from tests.store.support import Draft
@@ -82,12 +81,6 @@ def test_each_filter(library: Library, filters: Filters, titles: str) -> None:
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 def test_every_strategy_keeps_to_the_filters(library: Library, strategy: str) -> None:
     assert found(library, Filters(sections=("Prices",), since="2026-01-15"), strategy) == {"c"}
-
-
-def test_no_filter_is_no_filter() -> None:
-    assert scope_filter(Filters()) is None
-    assert not Filters()
-    assert Filters(since="2026-01-01")
 
 
 @pytest.mark.parametrize(

@@ -93,57 +93,6 @@ def test_a_commit_that_stops_anywhere_is_all_or_nothing(
     client.close()
 
 
-@pytest.mark.parametrize("write", range(5))
-def test_a_removal_that_stops_anywhere_is_all_or_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, write: int
-) -> None:
-    client, library = open_edge(folder)
-    old, given = draft("a", version=1), draft("a")
-    old.commit(library)
-    given.commit(library)
-    with monkeypatch.context() as patch:
-        stop_before(client, patch, write)
-        if write < 4:
-            with pytest.raises(SimulatedCrash):
-                library.remove([given.page.url_hash])
-        else:
-            library.remove([given.page.url_hash])
-    client.close()
-
-    client, library = open_edge(folder)
-    versions = {0: [chunk.text for chunk in given.chunks]}
-    assert whole(library, given.page.url_hash, versions) == (0 if write < 1 else None)
-    texts = [old.page.text, given.page.text] if write < 1 else []
-    assert kept_versions(library, given.page.url_hash) == texts
-    client.close()
-
-
-@pytest.mark.parametrize("left_out", [True, False])
-@pytest.mark.parametrize("write", range(4))
-def test_leaving_a_page_out_is_all_or_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, write: int, left_out: bool
-) -> None:
-    client, library = open_edge(folder)
-    given = draft("a")
-    given.commit(library)
-    library.set_excluded([given.page.url_hash], not left_out)
-    with monkeypatch.context() as patch:
-        stop_before(client, patch, write)
-        if write < 3:
-            with pytest.raises(SimulatedCrash):
-                library.set_excluded([given.page.url_hash], left_out)
-        else:
-            library.set_excluded([given.page.url_hash], left_out)
-    client.close()
-
-    client, library = open_edge(folder)
-    expected = left_out if write > 0 else not left_out
-    assert library.excluded_pages() == ({given.page.url_hash} if expected else set())
-    found = library.search(dense=given.dense[0], sparse=None, limit=5, prefetch=5)
-    assert len(found) == (0 if expected else 4)
-    client.close()
-
-
 def test_a_sweep_leaves_alone_what_another_process_may_be_writing(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,11 +120,3 @@ def test_a_sweep_keeps_versions_that_another_process_may_be_committing(
     assert library._committer.versions.unsettled_pages(time.time() - 600) == set()
     assert library._committer.versions.unsettled_pages(time.time() + 1) == {old.page.url_hash}
     assert [version.text for version in library.versions(old.page.url_hash)] == [old.page.text]
-
-
-def test_pages_that_are_left_out_are_no_leftovers(library: Library) -> None:
-    given = draft("a")
-    given.commit(library)
-    library.set_excluded([given.page.url_hash], True)
-    assert sweep(library._committer, before=None) == 0
-    assert library.search(dense=given.dense[0], sparse=None, limit=5, prefetch=5) == []

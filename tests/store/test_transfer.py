@@ -18,11 +18,11 @@ from qdrant_client import QdrantClient, models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.locales import say
-from rag.store.qdrant.archive import ArchiveReader, parse_page
+from rag.store.qdrant.archive import parse_page
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import LIBRARIES, library_id, list_libraries, page_id, pages_collection
-from rag.store.qdrant.transfer import _read_info, export_library, import_library
+from rag.store.qdrant.transfer import export_library, import_library
 from rag.store.values import text_hash
 from rag.types import Page, SparseVector
 from tests.store.support import DIMENSION, MODEL, draft, open_edge
@@ -121,15 +121,6 @@ def test_an_imported_page_can_change_and_go(archive: Path, tmp_path: Path) -> No
     for name in (copy.pages_collection, copy.chunks_collection, copy.versions_collection):
         assert client.count(name).count == 0
     client.close()
-
-
-def test_the_file_tells_what_it_holds(archive: Path) -> None:
-    with ArchiveReader(archive) as reader:
-        info, counts = _read_info(reader)
-    assert (info.name, info.embedding_model, info.dimension) == ("main", MODEL, DIMENSION)
-    assert counts["pages"] == PAGES + 2
-    with zipfile.ZipFile(archive) as opened:
-        assert all(name.endswith((".json", ".jsonl", ".f4", ".u4", ".u1")) for name in opened.namelist())
 
 
 def test_an_export_that_fails_leaves_no_file(filled: Library, tmp_path: Path) -> None:
@@ -284,11 +275,6 @@ def test_a_file_that_is_not_as_it_should_be_is_refused(archive: Path, client: Ed
         import_library(client, rebuilt(archive, change), "copy")
     assert caught.value.code == code
     assert list_libraries(client) == []
-
-
-def test_the_sentence_names_the_address_that_no_page_can_have(archive: Path, client: EdgeClient) -> None:
-    with pytest.raises(StoreError, match=r"no page can have the address http://\[::1/x"):
-        import_library(client, rebuilt(archive, change_rows("pages", url="http://[::1/x")), "copy")
 
 
 def test_a_file_keeps_its_address_and_invalid_aliases_are_dropped(archive: Path, client: EdgeClient) -> None:

@@ -44,14 +44,6 @@ def test_mmr_is_relevance_with_lambda_one_and_diversity_with_zero(library: Libra
     assert picked(0.0) != nearest
 
 
-def test_hybrid_when_sparse_embeddings_are_given(library: Library, given: Draft) -> None:
-    hybrid = library.vector_store(HashEmbeddings(), WordEmbeddings())
-    rare = given.chunks[11].text.split()[1]
-    assert hybrid.similarity_search(f"sentence {rare}", k=3)
-    found = {document.page_content for document in hybrid.similarity_search(f"Sentence {rare}", k=5)}
-    assert given.chunks[11].text in found
-
-
 def test_only_active_chunks_are_seen(library: Library, given: Draft) -> None:
     stored = library.page(given.page.url_hash)
     assert stored is not None

@@ -11,14 +11,6 @@ def stored_versions(library: Library) -> int:
     return library.client.count(library.versions_collection).count
 
 
-def test_a_page_that_never_changed_has_one_version(library: Library) -> None:
-    stored = draft("a").commit(library)
-    (only,) = library.versions(stored.url_hash)
-    assert (only.number, only.text, only.since, only.until) == (1, stored.text, stored.added_at, "")
-    assert library.versions("unknown") == []
-    assert stored_versions(library) == 0
-
-
 def test_each_text_is_kept_with_its_time(library: Library) -> None:
     stored = [draft("a", version=n).commit(library) for n in range(3)]
     versions = library.versions(stored[0].url_hash)
