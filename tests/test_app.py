@@ -86,13 +86,7 @@ def test_a_page_is_summarised_and_its_summary_kept(app: App, wish: str, title: s
 
 
 @pytest.mark.parametrize("mode", ["fast", "deep"])
-@pytest.mark.parametrize(
-    ("question", "gold"),
-    [
-        (PRICE, "9"),
-        ("本科生最多可以借多少册图书？", "20 册"),
-    ],
-)
+@pytest.mark.parametrize(("question", "gold"), [(PRICE, "9"), ("本科生最多可以借多少册图书？", "20 册")])
 def test_questions_get_cited_answers(app: App, question: str, gold: str, mode: str) -> None:
     answer = ask(app, question, mode)
     assert answer.outcome == "answered"

@@ -49,11 +49,7 @@ def test_an_address_alone_is_saved_and_the_turn_tells_of_it(app: App, page_serve
     turn = asked(app, page_server.url("/tea"))
     assert [page.title for page in app.library("main").pages()] == ["Tea of the Harbour"]
     assert turn.answer is not None
-    assert (turn.answer.mode, turn.answer.outcome, turn.answer.text) == (
-        "save",
-        "conversation",
-        "Added 1 page.",
-    )
+    assert (turn.answer.mode, turn.answer.outcome, turn.answer.text) == ("save", "conversation", "Added 1 page.")
     assert (turn.route["route"], turn.route["by"], len(turn.route["saved"])) == ("save", "rules", 1)
 
 

@@ -31,13 +31,7 @@ def test_an_answer_that_was_not_recorded_differs() -> None:
 
 def test_a_mutant_changes_one_expression() -> None:
     found = {mutant.key[2:]: mutant.source for mutant in find_mutants("grade.py", SOURCE)}
-    assert {after for _, after in found} == {
-        "points > 4 or not points % 2",
-        "points >= 4",
-        "5",
-        "points % 2",
-        "3",
-    }
+    assert {after for _, after in found} == {"points > 4 or not points % 2", "points >= 4", "5", "points % 2", "3"}
     assert "return (points >= 4) and not" in found["points > 4", "points >= 4"]
 
 

@@ -66,12 +66,7 @@ def test_the_pages_of_an_archive_are_read_as_their_server_sent_them(
     tmp_path: Path, gzip: bool, parser: Parser, fetcher: Fetcher
 ) -> None:
     answers: list[Answer] = [
-        (
-            "https://a.example/1",
-            "200 OK",
-            "text/html; charset=gbk",
-            html("系统先找到段落，再回答问题。", "gbk"),
-        ),
+        ("https://a.example/1", "200 OK", "text/html; charset=gbk", html("系统先找到段落，再回答问题。", "gbk")),
         ("https://a.example/i.png", "200 OK", "image/png", b"\x89PNG\r\n\x1a\n"),
         ("https://a.example/gone", "404 Not Found", "text/html", html("Nothing is here.")),
         ("https://a.example/2", "200 OK", "text/html", html("The ferry leaves at nine.")),

@@ -218,11 +218,7 @@ class TestCommand:
         assert "classic vs. fast" in out
 
     def test_scores_of_an_unproven_judge_are_hidden(
-        self,
-        settings: Settings,
-        given: str,
-        capsys: pytest.CaptureFixture[str],
-        monkeypatch: pytest.MonkeyPatch,
+        self, settings: Settings, given: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(Evaluation, "withheld_metrics", lambda self, sides: frozenset(["calls"]))
         _, out = self.run(settings, capsys, given, "--limit", "1")

@@ -113,8 +113,7 @@ def test_by_the_pooling_file(tmp_path: Path, config: dict[str, Any], pooling: st
 
 
 @pytest.mark.parametrize(
-    "config",
-    [{"pooling_mode_max_tokens": True}, {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True}],
+    "config", [{"pooling_mode_max_tokens": True}, {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True}]
 )
 def test_other_pooling_is_refused(tmp_path: Path, config: dict[str, Any]) -> None:
     _write(tmp_path / "1_Pooling" / "config.json", config)

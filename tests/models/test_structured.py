@@ -108,7 +108,7 @@ def test_one_repair_with_what_was_wrong() -> None:
         assert "verdicts.0.relevant: Field required" in server.requests[1].last
         assert '"relevant"' in server.requests[1].last
         assert [message["role"] for message in server.requests[1].messages] == [
-            *("system", "user", "assistant", "user"),
+            *("system", "user", "assistant", "user")
         ]
 
 

@@ -22,10 +22,7 @@ def test_each_request_has_a_marker_of_its_own() -> None:
 
 def test_passages_are_numbered_with_title_and_section() -> None:
     block, marker = prompts.passage_block([passage(1), passage(2, TEA, title="茶")])
-    assert re.findall(r"^\[\d\].*$", block, re.MULTILINE) == [
-        "[1] Page 1 › Top › Part 1",
-        "[2] 茶 › Top › Part 2",
-    ]
+    assert re.findall(r"^\[\d\].*$", block, re.MULTILINE) == ["[1] Page 1 › Top › Part 1", "[2] 茶 › Top › Part 2"]
     assert block.count(f"<{marker}>") == block.count(f"</{marker}>") == 2
     assert TEA in block
 

@@ -309,13 +309,7 @@ def test_nothing_thought_is_shown_meanwhile() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("<think>a</think> b ", "b"),
-        ("a</think>b", "b"),
-        ("plain", "plain"),
-        ("<think>a", ""),
-        ("", ""),
-    ],
+    [("<think>a</think> b ", "b"), ("a</think>b", "b"), ("plain", "plain"), ("<think>a", ""), ("", "")],
 )
 def test_whole_texts(text: str, expected: str) -> None:
     assert drop_reasoning(text).strip() == expected

@@ -126,10 +126,7 @@ def test_grading_steps_down_with_what_the_server_takes(runs: Runs) -> None:
 @pytest.mark.parametrize("mode", ["fast", "deep"])
 @pytest.mark.parametrize(
     ("reply", "code"),
-    [
-        (Reply("Incorrect API key provided.", status=401), "chat_wrong_key"),
-        (Reply(fault="garbled"), "chat_unusable"),
-    ],
+    [(Reply("Incorrect API key provided.", status=401), "chat_wrong_key"), (Reply(fault="garbled"), "chat_unusable")],
 )
 def test_a_server_that_refuses_everything_still_shows_passages(
     runs: Runs, mode: RunMode, reply: Reply, code: str

@@ -206,11 +206,7 @@ REFUSED = {
     ),
     "no key": (httpx.Response(401, text="Invalid API key or JWT"), "store_key_refused", "refused the key"),
     "an old token": (httpx.Response(403, text="Invalid JWT"), "store_key_refused", "refused the key"),
-    "no right": (
-        says(403, "Forbidden: Write access to a is required"),
-        "store_forbidden",
-        "Write access to",
-    ),
+    "no right": (says(403, "Forbidden: Write access to a is required"), "store_forbidden", "Write access to"),
     "a certificate": (
         httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"),
         "store_certificate",

@@ -15,10 +15,7 @@ from tests.support.chat_protocol import PASSAGE, Call, Reply, Request
 
 _QUESTION = re.compile(r"(?:Question|问题)[:：]\s*(.+?)(?=\n\n|\Z)", re.DOTALL)
 _SENTENCE = re.compile(r"[^。！？.!?\n]+(?:[。！？]|[.!?](?=\s|$)|$)")
-_GREETING = re.compile(
-    r"^\W*(?:(?:hi|hello|hey|thanks|thank you)\b|你好|您好|谢谢|早上好)[^?？]{0,20}$",
-    re.I,
-)
+_GREETING = re.compile(r"^\W*(?:(?:hi|hello|hey|thanks|thank you)\b|你好|您好|谢谢|早上好)[^?？]{0,20}$", re.I)
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _COMMON = frozenset(
     re.findall(

@@ -139,10 +139,7 @@ class _Handler(Handler):
         if reply.tool_calls:
             message["tool_calls"] = [call.wire(place) for place, call in enumerate(reply.tool_calls)]
         choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
-        body = self._frame(request, "chat.completion") | {
-            "choices": [choice],
-            "usage": usage_of(request, reply),
-        }
+        body = self._frame(request, "chat.completion") | {"choices": [choice], "usage": usage_of(request, reply)}
         if reply.fault == "hang":
             self.server.owner.closing.wait()
             return self._drop()

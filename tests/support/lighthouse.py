@@ -32,10 +32,7 @@ CHINESE = """# 灯塔的看守
 
 - 大雾时每分钟敲两次钟。
 - 下雪时每分钟敲一次。"""
-ENGLISH_QUOTES = (
-    "The lamp was wound every four hours, day and night.",
-    "In fog the bell rang twice a minute.",
-)
+ENGLISH_QUOTES = ("The lamp was wound every four hours, day and night.", "In fog the bell rang twice a minute.")
 CHINESE_QUOTES = ("灯每四个小时上一次发条，昼夜不停。", "大雾时每分钟敲两次钟。")
 
 

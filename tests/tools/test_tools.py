@@ -52,10 +52,7 @@ def run(name: str, said: str, resources: ToolResources = RESOURCES) -> str:
         ("What time is it in New York right now?", "It is Monday, 23 November 2026, 02:30 (UTC-0500) in New York."),
         ("东京现在几点", "东京现在是2026年11月23日（星期一）16:30 (UTC+0900)。"),
         ("how many days until Christmas?", "Friday, 25 December 2026 is in 32 days."),
-        (
-            "days between 1 March 2026 and 5 May 2026",
-            "65 days between Sunday, 1 March 2026 and Tuesday, 5 May 2026.",
-        ),
+        ("days between 1 March 2026 and 5 May 2026", "65 days between Sunday, 1 March 2026 and Tuesday, 5 May 2026."),
         ("what weekday was 14 July 1789?", "Tuesday, 14 July 1789."),
         ("1000 days from today", "Sunday, 19 August 2029 is in 1000 days."),
         ("two weeks before 25 December", "Friday, 11 December 2026: 14 days before Friday, 25 December 2026."),
@@ -66,10 +63,7 @@ def run(name: str, said: str, resources: ToolResources = RESOURCES) -> str:
         ("2027年5月1日是星期幾", "2027年5月1日（星期六）。"),
         ("离元旦还有几天", "2027年1月1日（星期五），还有 39 天。"),
         ("三周后是几号", "2026年12月14日（星期一），还有 21 天。"),
-        (
-            "2026年3月1日到2026年5月5日有多少天",
-            "2026年3月1日（星期日）与2026年5月5日（星期二）相隔 65 天。",
-        ),
+        ("2026年3月1日到2026年5月5日有多少天", "2026年3月1日（星期日）与2026年5月5日（星期二）相隔 65 天。"),
         ("100天前是哪一天", "2026年8月15日（星期六），100 天前。"),
         ("2月1日之后30天是哪天", "2027年2月1日（星期一）之后 30 天是2027年3月3日（星期三）。"),
         ("days until christmas eve", "Thursday, 24 December 2026 is in 31 days."),

@@ -333,15 +333,7 @@ class TestSharedVectors:
                 if row["expect"] == "block":
                     refusal(fetcher, row["url"])
                     refusal(fetcher, _at_port(row["url"], listener.port))
-            for host in (
-                "127.0.0.1",
-                "localhost",
-                "127.1",
-                "0.0.0.0",
-                "[::1]",
-                "[::ffff:127.0.0.1]",
-                "2130706433",
-            ):
+            for host in ("127.0.0.1", "localhost", "127.1", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "2130706433"):
                 refusal(fetcher, f"http://{host}:{listener.port}/")
         assert listener.connections == 0
 

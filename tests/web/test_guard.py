@@ -111,8 +111,7 @@ class TestAllowList:
     ALLOW = allow_list([("wiki.local", 9000), ("127.0.0.1", 80), ("::1", 8000), ("Intranet", 443)])
 
     @pytest.mark.parametrize(
-        "url",
-        ["http://wiki.local:9000/", "http://127.0.0.1/x", "http://[0:0::1]:8000/", "https://INTRANET./"],
+        "url", ["http://wiki.local:9000/", "http://127.0.0.1/x", "http://[0:0::1]:8000/", "https://INTRANET./"]
     )
     def test_lifts_the_rules_for_its_pairs(self, url: str) -> None:
         assert check_url(url, self.ALLOW).allowed
@@ -134,8 +133,7 @@ class TestAllowList:
         assert cause_of(url, self.ALLOW)
 
     @pytest.mark.parametrize(
-        "host",
-        ["169.254.169.254", "168.63.129.16", "fd00:ec2::254", "100.100.100.200", "::ffff:169.254.169.254"],
+        "host", ["169.254.169.254", "168.63.129.16", "fd00:ec2::254", "100.100.100.200", "::ffff:169.254.169.254"]
     )
     def test_never_for_metadata_services(self, host: str) -> None:
         url = f"http://[{host}]/" if ":" in host else f"http://{host}/"

@@ -46,8 +46,7 @@ def test_superscripts(before: str, text: str, ahead: str, written: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "text", "written"),
-    [("H", "2", "₂"), ("x", "max", "_max"), ("1010", "2", "_2"), ("C", "n+1", "_(n+1)")],
+    ("before", "text", "written"), [("H", "2", "₂"), ("x", "max", "_max"), ("1010", "2", "_2"), ("C", "n+1", "_(n+1)")]
 )
 def test_subscripts(before: str, text: str, written: str) -> None:
     assert subscript(text, before) == written

@@ -109,10 +109,7 @@ def test_the_title_of_the_page_is_no_heading_of_a_section() -> None:
         ("<ul><li>a</ul><ul><li>b</ul>", "- a\n\n- b"),
         ("<blockquote><p>a<br>b</blockquote>", "> a\n> b"),
         ("<table><tr><th>a|b<th>c<tr><td><p>d</p><p>e</p><td>f</table>", "| a\\|b | c |\n|---|---|\n| d e | f |"),
-        (
-            "<table><tr><td><table><tr><td>a</table><td><p>" + "b " * 300 + "</table>",
-            "a\n\n" + ("b " * 300).strip(),
-        ),
+        ("<table><tr><td><table><tr><td>a</table><td><p>" + "b " * 300 + "</table>", "a\n\n" + ("b " * 300).strip()),
         ("<pre>```\nx</pre>", "````\n```\nx\n````"),
     ],
 )

@@ -36,10 +36,7 @@ def bare(text: str) -> str:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_tag_of_a_page_gets_through(text: str) -> None:
-    for drawn in (
-        text_html(text),
-        chunks_html(text, [replace(chunk(0, 5), section=(text,))], "en"),
-    ):
+    for drawn in (text_html(text), chunks_html(text, [replace(chunk(0, 5), section=(text,))], "en")):
         assert set(re.findall(r"<(/?\w+)", drawn)) <= {
             "b", "/b", "div", "/div", "span", "/span",
         }  # fmt: skip
