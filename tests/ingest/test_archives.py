@@ -100,11 +100,6 @@ def test_many_unsupported_files_are_counted_and_the_first_are_named() -> None:
     assert found == ["", *["other_kind"] * 200, "archive_left_out"]
 
 
-def test_a_file_by_its_path_is_the_same_source_as_in_its_folder(tmp_path: Path) -> None:
-    (tmp_path / "b.md").write_text("# B", encoding="utf-8")
-    assert path_sources(str(tmp_path))[0].url == path_sources(str(tmp_path / "b.md"))[0].url
-
-
 def test_large_files_are_refused_by_kind() -> None:
     assert outcomes(file_sources("a.txt", b"x" * 5_000_001)) == {"a.txt": "file_too_large"}
     assert codes(file_sources("a.pdf", b"%PDF-" + b"x" * 5_000_001)) == [""]

@@ -149,15 +149,6 @@ def test_the_alias_comes_first_and_the_page_after(ingestor: Ingestor, page_serve
     assert (take(ingestor, shown).reason, take(ingestor, main).status) == ("alias_address", "unchanged")
 
 
-def test_a_page_that_gives_way_stays_left_out(ingestor: Ingestor, page_server: PageServer) -> None:
-    main = page_server.add("/main", html(english(1)))
-    shown = page_server.add("/amp/main", html(english(1), head=canonical(main)))
-    take(ingestor, shown)
-    ingestor.library.set_excluded([url_hash(shown)], True)
-    assert take(ingestor, main).reason == "canonical_first"
-    assert ingestor.library.excluded_pages() == {url_hash(main)}
-
-
 def test_an_interrupted_replacement_is_completed_when_the_page_is_read_again(
     ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,14 +258,6 @@ def test_redirects_are_remembered_where_they_are_for_good(
     assert (url_hash(old) in ingestor.library.resolve([url_hash(old)])) == (status == 301)
 
 
-def test_a_moved_page_is_known_under_both_addresses(ingestor: Ingestor, page_server: PageServer) -> None:
-    main = page_server.add("/main", html(english(1)))
-    old = page_server.add("/old", status=308, headers={"Location": "/main"})
-    assert take(ingestor, old).status == "added"
-    assert ingestor.library.resolve([url_hash(main)])[url_hash(main)].url == old
-    assert take(ingestor, main).reason == "alias_address"
-
-
 def stored(library: Library, url: str, text: str) -> Page:
     """Store a page without chunks, as finding duplicates needs it."""
     import hashlib
@@ -377,12 +360,6 @@ def test_a_page_in_the_library_is_no_duplicate_of_others(ingestor: Ingestor, pag
     page_server.add("/two", html(english(1)))
     assert take(ingestor, two).status == "updated"
     assert urls(ingestor) == {one, two}
-
-
-def test_a_site_of_pages_that_share_words_has_no_duplicates(ingestor: Ingestor, page_server: PageServer) -> None:
-    foot = "\n\n" + english(99, 12)
-    found = [take(ingestor, page_server.add(f"/{n}", html(english(n, 20) + foot, f"Page {n}"))) for n in range(12)]
-    assert {row.status for row in found} == {"added"}
 
 
 @pytest.mark.parametrize("seed", [1, 3])

@@ -2,21 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rag.ingest.chunking import BreakpointChunker
+from rag.ingest.chunking import BreakpointChunker, semantic_distances
 from rag.models.transformer import hash_characters
-from rag.text import split_sentences, weigh
-
-TEA = "Green tea is brewed with cooler water than black tea. "
-BRIDGE = "Steel cables carry the weight of a suspension bridge. "
-
-
-def test_it_cuts_where_the_subject_changes() -> None:
-    text = (TEA * 8 + BRIDGE * 8).strip()
-    first, second = BreakpointChunker().split(text, hash_characters)
-    change = text.index(BRIDGE)
-    # Each sentence is compared together with its neighbours, so the largest distance may be one sentence off.
-    assert abs(second.start - change) <= len(BRIDGE)
-    assert first.text.count("tea. ") >= 7
 
 
 def test_breakpoints_equal_those_of_semantic_chunker_within_the_maximum() -> None:
@@ -38,9 +25,5 @@ def test_breakpoints_equal_those_of_semantic_chunker_within_the_maximum() -> Non
     assert ours == theirs
 
 
-def test_what_the_breakpoints_leave_too_large_is_split() -> None:
-    text = TEA * 200
-    chunks = BreakpointChunker(500).split(text, hash_characters)
-    assert all(weigh(chunk.text) <= 500 for chunk in chunks)
-    ends = {end for _, end in split_sentences(text)}
-    assert all(chunk.end in ends for chunk in chunks)
+def test_sentences_without_a_vector_are_far_from_all() -> None:
+    assert semantic_distances(np.zeros((4, 26), dtype=np.float32)).tolist() == [1.0, 1.0, 1.0]

@@ -17,14 +17,6 @@ def split(text: str, **sizes: float) -> list[Chunk]:
     return MarkdownChunker(**sizes).split(text, hash_characters)
 
 
-def test_a_chunk_is_a_section() -> None:
-    middle = "This section is of a middling length. " * 10
-    text = f"# Guide\n\n{middle}\n\n## Install\n\n{middle}\n\n## Use\n\n{middle}"
-    chunks = split(text)
-    assert [chunk.section for chunk in chunks] == [("Guide",), ("Guide", "Install"), ("Guide", "Use")]
-    assert [chunk.text.splitlines()[0] for chunk in chunks] == ["# Guide", "## Install", "## Use"]
-
-
 def test_parts_of_a_large_section_keep_its_path() -> None:
     chunks = split(f"# Guide\n\n## Install\n\n{LONG}\n\n## Use\n\n{LONG}")
     assert len(chunks) >= 4
@@ -61,20 +53,6 @@ def test_joined_sections_stay_within_the_maximum() -> None:
     assert all(len(chunk.text) <= 900 for chunk in chunks)
 
 
-def test_a_heading_without_text_goes_with_what_follows_it() -> None:
-    text = f"# Guide\n\n## Setup\n\n### Linux\n\n{SHORT}"
-    (chunk,) = split(text)
-    assert chunk.text == text
-    assert chunk.section == ("Guide", "Setup", "Linux")
-
-
-def test_a_page_without_headings_is_one_section() -> None:
-    text = "\n\n".join(f"Paragraph {n}. {SHORT * 20}" for n in range(9))
-    chunks = split(text)
-    assert [chunk.section for chunk in chunks] == [()] * len(chunks)
-    assert sum(len(chunk.text) for chunk in chunks) / len(chunks) > 450
-
-
 WORDS = "The keeper trims the wick, polishes the lens and writes the hour into the log. "
 PAGE = "# Lamp\n\n" + "\n\n".join(f"## Watch {n}\n\n{(WORDS * (4 * n + 2)).strip()}" for n in range(7))
 
@@ -104,11 +82,6 @@ def test_a_parent_is_a_section() -> None:
     chunks = ParentChunker(parent=5000).split(PAGE, hash_characters)
     parents = {PAGE[slice(*chunk.parent)] for chunk in chunks if chunk.parent}
     assert all(parent.startswith("#") and parent.count("## Watch") == 1 for parent in parents)
-
-
-def test_a_section_of_one_chunk_needs_no_parent() -> None:
-    (chunk,) = ParentChunker().split("# Lamp\n\nOne line of text.", hash_characters)
-    assert chunk.parent is None
 
 
 def test_a_long_sentence_and_a_code_block_stay_whole() -> None:

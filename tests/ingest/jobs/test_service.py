@@ -67,30 +67,6 @@ def test_a_person_has_so_many_jobs_and_another_has_theirs(make_jobs: MakeJobs, i
     stuck.go.set()
 
 
-def test_an_address_that_cannot_be_one_fails_alone(jobs: Jobs, page_server: PageServer) -> None:
-    urls = ["http://[::1/x", page_server.url("/article"), "https://a\u2100b.com/", "http://[abc]/", "http://a]b/"]
-    job = wait_for_job(jobs, jobs.submit([web_source(url) for url in urls], library="main"))
-    assert reasons(job) == ["blocked", "page_added", "blocked", "blocked", "blocked"]
-
-
-def test_a_known_page_is_fetched_again_only_by_force(jobs: Jobs, page_server: PageServer) -> None:
-    source = [web_source(page_server.url("/article"))]
-    wait_for_job(jobs, jobs.submit(source, library="main"))
-    assert reasons(wait_for_job(jobs, jobs.submit(source, library="main"))) == ["already_here"]
-    assert page_server.count("/article") == 1
-    assert statuses(wait_for_job(jobs, jobs.submit(source, library="main", force=True))) == ["unchanged"]
-    assert page_server.count("/article") == 2
-
-
-def test_a_restart_goes_on_where_it_was(make_jobs: MakeJobs, database: Database, ingestor: Ingestor) -> None:
-    first, stuck = make_jobs(), Stuck(ingestor)
-    job_id = make_jobs(stuck).submit(records(3), library="main")
-    stuck.asked.wait(60)
-    first.start()
-    assert statuses(wait_for_job(first, job_id)) == ["added"] * 3
-    stuck.go.set()
-
-
 def test_pages_under_way_at_the_end_of_a_process_are_begun_again(make_jobs: MakeJobs, database: Database) -> None:
     source = records(1)[0]
     job_id = database.jobs.create("main", "", [NewItem(source.name, source.url, payload=_packed(source))])
@@ -222,18 +198,6 @@ def test_what_happens_to_a_job_between_look_and_write_stays(
     assert database.jobs.state(job_id) == state
 
 
-def test_a_page_that_failed_is_never_blocked(jobs: Jobs, page_server: PageServer) -> None:
-    url = page_server.url("/later")
-    job_id = jobs.submit([web_source(page_server.url("/article")), web_source(url)], library="main")
-    assert statuses(wait_for_job(jobs, job_id)) == ["added", "failed"]
-    page_server.add("/later", generated_page(7))
-    assert statuses(wait_for_job(jobs, jobs.submit([web_source(url + "?b=1")], library="main"))) == ["added"]
-    assert jobs.retry_failed(job_id) == job_id
-    job = wait_for_job(jobs, job_id)
-    assert [item.attempts for item in job.items] == [1, 2]
-    assert "failed" not in job.counts
-
-
 def test_a_file_that_failed_can_be_tried_again(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
     answers = iter([ModelError("package_missing", package="none"), None])
 
@@ -298,17 +262,6 @@ def test_a_page_that_was_held_back_can_be_left_out(jobs: Jobs, page_server: Page
     job = jobs.job(job_id)
     assert (job.state, reasons(job), job.counts) == ("done", ["left_alone"], {"skipped": 1})
     assert ingestor.library.page_count() == 0
-
-
-def test_a_duplicate_can_be_kept_beside_the_other(jobs: Jobs, page_server: PageServer, ingestor: Ingestor) -> None:
-    urls = [page_server.add(path, generated_page(5)) for path in ("/one", "/two")]
-    for url in urls:
-        job_id = jobs.submit([web_source(url)], library="main")
-        job = wait_for_job(jobs, job_id)
-    assert reasons(job) == ["same_text"]
-    jobs.decide(job_id, 0, "keep_both")
-    assert statuses(wait_for_job(jobs, job_id)) == ["added"]
-    assert ingestor.library.page_count() == 2
 
 
 def test_a_removed_job_is_gone_with_its_items(jobs: Jobs, database: Database) -> None:

@@ -10,8 +10,7 @@ from rag.errors import FetchError
 from rag.ingest.jobs.service import Jobs, JobView
 from rag.ingest.pipeline import GONE_AFTER, Ingestor
 from rag.ingest.sources import LoadedPage, Source, file_sources, web_source
-from rag.store.sql.database import Database
-from tests.ingest.jobs.conftest import MakeJobs, reasons, statuses, wait_for_job
+from tests.ingest.jobs.conftest import reasons, statuses, wait_for_job
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer, generated_page
 from tests.support.site_server import OUTCOME_BY_ERROR, SiteServer, merge_duplicates
@@ -46,13 +45,6 @@ def test_a_crawl_finds_every_page_and_reports_its_outcome(jobs: Jobs, site: Site
 def site_copy(site: SiteServer, path: str) -> bool:
     """Return whether a redirect leads to the path, so that it is fetched again."""
     return path in [answer.headers.get("Location") for old in site.expected if (answer := site.answer(old))]
-
-
-def test_a_crawl_respects_its_limits(jobs: Jobs, site: SiteServer) -> None:
-    shallow = wait_for_job(jobs, jobs.submit_site(site.url("/"), "crawl", library="main", max_depth=1))
-    assert {item.depth for item in shallow.items} == {0, 1}
-    few = wait_for_job(jobs, jobs.submit_site(site.url("/"), "crawl", library="other", max_depth=9, max_pages=7))
-    assert len(few.items) == 7
 
 
 def test_a_sitemap_and_a_feed_give_their_pages(jobs: Jobs, site: SiteServer) -> None:
@@ -97,21 +89,6 @@ def test_a_site_without_a_sitemap_says_so_and_can_be_tried_again(jobs: Jobs, pag
     jobs.retry_failed(job_id)
     job = wait_for_job(jobs, job_id)
     assert (job.notice, statuses(job)) == (None, ["added"])
-
-
-def test_a_crawl_that_was_cut_off_goes_on_where_it_was(
-    make_jobs: MakeJobs, site: SiteServer, ingestor: Ingestor, database: Database
-) -> None:
-    first = make_jobs()
-    job_id = first.submit_site(site.url("/"), "crawl", library="main", max_depth=12, max_pages=500)
-    wait_for_job(first, job_id, lambda job: job.done >= 8)
-    first.close()
-    assert first.job(job_id).state == "running"
-    again = make_jobs()
-    again.start()
-    job = wait_for_job(again, job_id)
-    assert merge_duplicates(outcomes(job, site)) == merge_duplicates(site.expected)
-    assert ingestor.library.page_count() == len(site.paths("page"))
 
 
 def imported(jobs: Jobs, site: SiteServer) -> None:
@@ -189,24 +166,3 @@ def test_pages_of_an_unreachable_site_are_gone_in_the_end(
         assert job.counts["unchanged"] == 3
     assert rows == ["page_missed"] * (GONE_AFTER - 1) + ["page_lost"]
     assert {page.url for page in ingestor.library.pages() if page.status == "gone"} == {urls[lost]}
-
-
-def test_a_page_that_now_leads_to_another_is_decided_by_a_person(
-    jobs: Jobs, page_server: PageServer, ingestor: Ingestor
-) -> None:
-    urls = [page_server.add(f"/{n}", generated_page(n)) for n in range(2)]
-    wait_for_job(jobs, jobs.submit([web_source(url) for url in urls], library="main"))
-    page_server.add("/0", status=301, headers={"Location": "/1"})
-    job = wait_for_job(jobs, jobs.recheck("main"))
-    (moved,) = (item for item in job.items if item.url == urls[0])
-    assert moved.result and (moved.result.status, moved.result.reason) == ("gone", "now_elsewhere")
-    jobs.decide(job.id, moved.position, "add_anyway")
-    assert wait_for_job(jobs, job.id).counts == {"unchanged": 1, "updated": 1}
-
-
-@pytest.mark.parametrize("kind", ["sitemap", "crawl"])
-def test_what_robots_txt_refuses_is_not_read(jobs: Jobs, page_server: PageServer, kind: str) -> None:
-    page_server.add("/robots.txt", "User-agent: *\nDisallow: /", content_type="text/plain")
-    job = wait_for_job(jobs, jobs.submit_site(page_server.url("/article"), kind, library="main"))  # type: ignore[arg-type]
-    assert (job.total, job.discovery) == (0, "failed")
-    assert page_server.count("/article") == 0

@@ -101,19 +101,6 @@ def test_the_work_of_a_worker_whose_job_was_taken_over_is_not_counted(
     assert len(wait_for_job(jobs, job_id).items) == 3
 
 
-def test_jobs_of_two_libraries_go_on_side_by_side(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
-    asked: list[str] = []
-
-    def open_ingestor(library: str) -> Ingestor:
-        asked.append(library)
-        return ingestor
-
-    jobs = make_jobs(open_ingestor)
-    ids = [jobs.submit(records(n + 1)[n:], library=f"library{n}") for n in range(3)]
-    assert [statuses(wait_for_job(jobs, job_id)) for job_id in ids] == [["added"]] * 3
-    assert sorted(asked) == ["library0", "library1", "library2"]
-
-
 class Silence:
     """Reads in which hosts of `.silent` never answer; `asked` records the addresses."""
 
