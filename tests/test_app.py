@@ -96,11 +96,6 @@ def test_questions_get_cited_answers(app: App, question: str, gold: str, mode: s
     check_citations(app, answer)
 
 
-def test_a_question_that_no_page_answers(app: App) -> None:
-    answer = ask(app, "Which zeppelin crossed the Atlantic in 1928?")
-    assert (answer.outcome, answer.text, answer.citations) == ("not_in_pages", "", ())
-
-
 @pytest.mark.parametrize("mode", ["fast", "deep"])
 def test_a_chat_model_writes_the_answer(app: App, mode: str) -> None:
     with ChatServer(rules) as server:
@@ -202,13 +197,6 @@ def test_a_passage_is_one_more_call_that_counts(app: App, mode: str) -> None:
     assert notes(answer)["passage"] == model.texts["passage"]
 
 
-def test_the_default_strategy_makes_no_calls_of_its_own(app: App) -> None:
-    for mode in ("fast", "deep"):
-        model = Model()
-        ask_model(app, PRICE, model, mode=mode)
-        assert set(model.kinds) == {"other"}
-
-
 def test_phrasings_are_searched_beside_the_question(app: App) -> None:
     model = Model(phrasings="Team plan price\nmonthly price of a person")
     answer = ask_model(app, PRICE, model, mode="deep", strategy="multi_query")
@@ -233,13 +221,6 @@ def test_search_only_asks_no_model_unless_the_strategy_writes(app: App) -> None:
         assert model.kinds == []
         app.search(PRICE, library="main", strategy="hyde", chat=chat)
     assert model.kinds == ["passage"]
-
-
-def test_a_page_named_in_the_question_confines_the_search(app: App) -> None:
-    found = app.search("In the release notes, what does the Team plan cost?", library="main")
-    assert {passage.title for passage in found.passages} == {"Skiff release notes"}
-    assert found.question == "what does the Team plan cost?"
-    assert found.notes["scope"] == {"code": "scope_named", "params": {"names": "Skiff release notes"}}
 
 
 def test_a_scope_that_holds_nothing_is_left(app: App) -> None:

@@ -139,12 +139,6 @@ def test_removing_an_unknown_page_suggests_only_close_ones(
     assert [row["title"] for row in turn.route["near"]] == near
 
 
-@pytest.mark.parametrize("text", ["How do I delete a tin of tea?", "怎么删除茶叶订单？", "Where is Longjing tea sold?"])
-def test_a_plain_question_is_asked_and_nothing_is_told(harbour: tuple[App, str], text: str) -> None:
-    turn = asked(harbour[0], text)
-    assert turn.answer is not None and (turn.answer.mode, turn.route) == ("fast", {})
-
-
 def test_a_question_with_a_link_is_answered_from_its_page_first(app: App, page_server: PageServer) -> None:
     turn = asked(app, f"Save {page_server.url('/tea')} and then tell me what a tin of Longjing tea is sold for")
     assert turn.answer is not None

@@ -199,12 +199,6 @@ def test_the_chunker_is_chosen(
     assert taken[1]["chunks"] > taken[0]["chunks"] == 5
 
 
-def test_a_page_is_summarised_by_name(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
-    status, (row,) = run(capsys, folder, "ask", "--json", "--mode", "summary", "Summarise the page about the bridge")
-    assert (status, row["outcome"]) == (0, "answered")
-    assert [one["quote"] for one in row["citations"]] == ["The bridge was opened in 1932."]
-
-
 def test_tools_tell_what_no_page_does(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     status, (row,) = run(capsys, folder, "ask", "--json", "--mode", "tool", "80的15%是多少？")
     assert (status, row["answer"], row["tools"][0]["name"]) == (0, "80 * 15% = 12", "calculator")

@@ -20,12 +20,6 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_defaults_need_nothing() -> None:
-    settings = load_settings(None)
-    assert settings.rag_data_dir == Path("data").absolute()
-    assert (settings.rag_library, settings.embedding_model, settings.has_chat_model) == ("main", "builtin", False)
-
-
 def test_the_environment_goes_before_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / ".env"
     file.write_text("RAG_LIBRARY=from-file\nLLM_MODEL=qwen3:8b\nSOMETHING_ELSE=1\n")
@@ -93,11 +87,6 @@ def test_a_wrong_setting_is_one_sentence_that_names_it(monkeypatch: pytest.Monke
         load_settings(None)
     assert name in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_settings_are_frozen() -> None:
-    with pytest.raises(ValueError, match="frozen"):
-        load_settings(None).rag_library = "other"
 
 
 def test_every_strategy_can_be_set_and_an_unknown_one_is_refused_with_the_choices(

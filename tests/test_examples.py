@@ -35,19 +35,6 @@ def test_the_list_names_every_file() -> None:
     assert sorted(page["file"] for page in PAGES) == sorted(path.name for path in EXAMPLES.glob("*.html"))
 
 
-def test_both_languages_are_there() -> None:
-    assert len(PAGES) >= 12
-    assert sum(page["lang"] == "zh" for page in PAGES) >= 5
-    assert sum(page["lang"] == "en" for page in PAGES) >= 5
-
-
-def test_one_chinese_page_is_gbk() -> None:
-    body = (EXAMPLES / "campus-library-zh.html").read_bytes()
-    with pytest.raises(UnicodeDecodeError):
-        body.decode("utf-8")
-    assert "临江大学图书馆" in decode(body, None)
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page["file"])
 def test_a_page_is_read_right(page: dict[str, Any]) -> None:
     found = extracted(page)
@@ -72,14 +59,6 @@ def test_the_pages_named_hold_the_answer(question: dict[str, Any], texts: dict[s
     for spellings in question["answers"]:
         holders = [url for url in question["pages"] if any(spelling in texts[url] for spelling in spellings)]
         assert holders, f"none of {question['pages']} says any of {spellings}"
-
-
-def test_there_are_questions_of_every_kind() -> None:
-    for language in ("en", "zh"):
-        own = [question for question in QUESTIONS if question["lang"] == language]
-        assert sum(len(question["pages"]) == 1 for question in own) >= 8
-        assert any(len(question["pages"]) == 2 for question in own)
-        assert any(not question["pages"] for question in own)
 
 
 def test_the_demo_answers_eight_questions_rightly(

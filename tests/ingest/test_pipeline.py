@@ -189,22 +189,6 @@ def test_a_broken_line_is_reported_and_the_rest_goes_in(ingestor: Ingestor) -> N
     assert "pages.jsonl, line 2" in rows[1].message
 
 
-def test_files_take_the_same_way(ingestor: Ingestor, tmp_path: Path) -> None:
-    files = {
-        "a.md": (b"# Title\n\nSome *text* with a [link](https://x.example/).", "link"),
-        "b.txt": (("我们的仓库在每个月的最后一天盘点，结果写进报告。" * 3).encode("gb18030"), "我们的仓库在每个月"),
-        "c.html": (b"<title>T</title><p>Paragraph of the page.</p>", "Paragraph of the page."),
-    }
-    for name, (content, _) in files.items():
-        (tmp_path / name).write_bytes(content)
-    paths = [tmp_path / name for name in (*files, "none.md")]
-    *rows, missing = run(ingestor, *(source for path in paths for source in path_sources(str(path))))
-    for row, path, (_, text) in zip(rows, paths, files.values(), strict=False):
-        page = ingestor.library.page(row.url_hash)
-        assert page is not None and (page.url, text in page.text) == (path.as_uri(), True)
-    assert (missing.status, missing.reason) == ("failed", "file_unreadable")
-
-
 def test_a_page_of_too_many_chunks_is_refused(
     ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,16 +197,3 @@ def test_a_page_of_too_many_chunks_is_refused(
     (row,) = run(ingestor, web_source(url))
     assert (row.status, row.reason, row.params["limit"]) == ("failed", "too_many_chunks", 1)
     assert ingestor.library.page_count() == 0
-
-
-def test_another_chunker_cuts_a_known_page_anew_when_forced(ingestor: Ingestor, page_server: PageServer) -> None:
-    parts = "".join(f"<h2>Part {n}</h2><p>{PARAGRAPH * 12}</p>" for n in range(4))
-    url = page_server.add("/parts", html("Parts", parts))
-    (first,) = run(ingestor, web_source(url))
-    other = ingestor.with_chunker("parent")
-    assert run(other, web_source(url))[0].status == "unchanged"
-    (row,) = run(other, web_source(url), force=True)
-    assert (row.status, row.reason) == ("updated", "page_reindexed")
-    assert row.chunks > first.chunks
-    assert any(chunk.parent for chunk in ingestor.library.chunks(row.url_hash))
-    assert run(other, web_source(url), force=True)[0].status == "unchanged"

@@ -156,18 +156,6 @@ def test_only_what_a_site_has_said_counts_against_its_page(ingestor: Ingestor, p
             assert page_of(ingestor, url).status == page_status, (error, is_online)
 
 
-def test_failures_count_only_in_a_row(ingestor: Ingestor, page_server: PageServer) -> None:
-    url = page_server.add("/a", html(english(1)))
-    look(ingestor, url)
-    for _ in range(GONE_AFTER):
-        page_server.add("/a", "<h1>Error</h1>", status=503)
-        assert look(ingestor, url).status == "failed"
-        page_server.add("/a", html(english(1)))
-        assert look(ingestor, url).status == "unchanged"
-    page = page_of(ingestor, url)
-    assert (page.status, page.failures) == ("active", 0)
-
-
 @pytest.mark.parametrize(("status", "changed"), [(404, False), (410, True)])
 def test_a_page_that_is_gone_and_back(ingestor: Ingestor, page_server: PageServer, status: int, changed: bool) -> None:
     url = page_server.add("/a", html(english(1)))
@@ -259,30 +247,6 @@ def test_a_page_that_shows_the_text_of_another_waits_for_a_decision(
     page_server.add("/home", html(english(3)))
     page_server.add("/article", html(english(3)))
     assert [look(ingestor, url).status for url in (home, article)] == ["updated", "updated"]
-
-
-def test_a_page_that_leads_to_one_that_is_not_stored_takes_its_text(
-    ingestor: Ingestor, page_server: PageServer
-) -> None:
-    article = page_server.add("/article", html(english(1)))
-    look(ingestor, article)
-    page_server.add("/new", html(english(2)))
-    page_server.add("/article", status=301, headers={"Location": "/new"})
-    assert look(ingestor, article).status == "updated"
-    assert page_of(ingestor, article).aliases == (page_server.url("/new"),)
-
-
-@pytest.mark.parametrize("first", ["/one", "/two"])
-def test_pages_that_were_alike_before_may_change_together(
-    ingestor: Ingestor, page_server: PageServer, first: str
-) -> None:
-    urls = {path: page_server.add(path, html(english(1))) for path in ("/one", "/two")}
-    look(ingestor, urls["/one"])
-    look(ingestor, urls["/two"], "keep_both")
-    for path in urls:
-        page_server.add(path, html(english(2)))
-    order = sorted(urls, key=lambda path: path != first)
-    assert [look(ingestor, urls[path]).status for path in order] == ["updated", "updated"]
 
 
 def test_a_refresh_through_an_alias_updates_the_page(ingestor: Ingestor, page_server: PageServer) -> None:

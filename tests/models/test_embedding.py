@@ -55,12 +55,6 @@ def test_a_question_is_nearer_to_its_answer_than_to_its_own_language(
     assert near > max(far) + 0.1
 
 
-def test_meaning_goes_before_words(builtin: EmbeddingModel) -> None:
-    query = builtin.encode_query("How do I cook pasta?")
-    near, far = builtin.encode_passages(["Boil noodles in salted water for ten minutes.", "How do I cross a road?"])
-    assert query @ near > query @ far
-
-
 @pytest.mark.parametrize(
     ("text", "readable"),
     [

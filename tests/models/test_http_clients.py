@@ -96,12 +96,6 @@ def test_what_is_no_chat_service_is_told(monkeypatch: pytest.MonkeyPatch, reply:
         assert reason(server.base_url) == code
 
 
-def test_a_closed_port() -> None:
-    with ChatServer() as server:
-        address = server.base_url
-    assert reason(address) == "chat_unreachable"
-
-
 def test_a_reply_is_not_unpacked_beyond_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_clients, "MAX_REPLY_BYTES", 100)
     with ChatServer(["word " * 100] * 3) as server:

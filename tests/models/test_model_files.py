@@ -89,10 +89,6 @@ def test_by_name(tmp_path: Path, name: str, pooling: str, query: str, max_tokens
     assert (family.pooling, family.query, family.max_tokens) == (pooling, query, max_tokens)
 
 
-def test_e5_marks_passages_too(tmp_path: Path) -> None:
-    assert family_of("intfloat/e5-small", tmp_path).passage == "passage: "
-
-
 def test_a_renamed_folder_is_known_by_its_configuration(tmp_path: Path) -> None:
     _write(tmp_path / "config.json", {"_name_or_path": "BAAI/bge-base-zh-v1.5"})
     assert family_of("my-model", tmp_path).query == ZH

@@ -56,19 +56,6 @@ def test_a_plausible_model_answers(runs: Runs, mode: RunMode) -> None:
     assert len(beginnings) == 1, "the server keeps it"
 
 
-def test_deep_rewrites_and_ends(runs: Runs) -> None:
-    no = '{"irrelevant": [1, 2]}'
-    by_query = {f"words {n}": [passage(n * 2 + 1), passage(n * 2 + 2)] for n in (1, 2, 3)}
-    retriever = FakeRetriever(by_query=by_query)
-    rewrites = ["words 1", "words 2", "words 3", "words 4"]
-    with ChatServer(_by_kind(grade=no, rewrite=rewrites, answer=ANSWER)) as server:
-        answer, _ = ask(runs, chat_reasoner(server.base_url), retriever, mode="deep")
-    assert answer.outcome == "caveat"
-    assert answer.notice and answer.notice.code == "best_found"
-    assert retriever.queries == [QUESTION, "words 1", "words 2", "words 3"]
-    assert answer.model_calls == len(server.requests) == 8
-
-
 # --- faults
 
 

@@ -164,10 +164,3 @@ def test_a_page_that_changed_in_between_shows_the_chunk_alone(retriever: Retriev
     (child, *_) = small_library.chunks(small_library.pages()[0].url_hash)
     stale = replace(child, text="What stood here before.")
     assert expand_to_parents([stale], small_library) == [stale]
-
-
-def test_other_chunkers_are_left_alone(small_library: Library, ingestor: Ingestor) -> None:
-    url_hash = take_in(ingestor, "recursive")
-    chunks = small_library.chunks(url_hash)
-    assert all(chunk.parent is None for chunk in chunks)
-    assert expand_to_parents(chunks, small_library) == chunks

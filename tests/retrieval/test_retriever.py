@@ -79,22 +79,6 @@ def test_words_that_no_page_holds_find_nothing_by_keyword(retriever: Retriever) 
     assert retriever.search("zeppelin", strategy="keyword").passages == ()
 
 
-def test_passages_are_read_again_by_id(retriever: Retriever) -> None:
-    found = retriever.search("When was the harbour bridge opened?").passages
-    again = retriever.passages([found[0].id, "00000000-0000-0000-0000-000000000000"])
-    assert [p.text for p in again] == [found[0].text]
-
-
-def test_idf_is_the_engines(small_library: Library, retriever: Retriever) -> None:
-    encoder = SparseEncoder()
-    (bridge,) = encoder.encode_query("bridge").indices
-    (water,) = encoder.encode_query("wide").indices
-    (nowhere,) = encoder.encode_query("zeppelin").indices
-    idf = small_library.idf([bridge, water, nowhere])
-    assert idf[nowhere] > idf[bridge] > 0
-    assert idf[bridge] == pytest.approx(idf[water])
-
-
 def test_the_classic_strategy_returns_whole_passages_in_langchains_order(
     retriever: Retriever, small_library: Library, model: HashedModel
 ) -> None:

@@ -23,7 +23,6 @@ from rag.runs.runs import Runs
 from rag.types import Notice
 from tests.support.answering import (
     BRIDGE,
-    TEA,
     VOLCANO,
     FakeRetriever,
     ScriptedReasoner,
@@ -378,18 +377,6 @@ def test_the_state_is_plain_and_small(runs: Runs) -> None:
     rest = json.dumps({name: value for name, value in state.items() if name != "messages"})
     assert "Aso. Aso." not in messages
     assert len(messages) + len(rest) < 8_000
-
-
-def test_history_reaches_the_decision(runs: Runs) -> None:
-    reasoner = ScriptedReasoner()
-    ask(runs, reasoner, history=[("What is tea?", "A drink [1].")], question=THIRD)
-    assert reasoner.asked[0] == ("decide", ["What is tea?", "A drink [1]."])
-
-
-def test_chinese_goes_through(runs: Runs) -> None:
-    reasoner = ScriptedReasoner(answers=[["龙井茶产于杭州。[1]"]])
-    answer, _ = ask(runs, reasoner, FakeRetriever(default=[passage(1, TEA)]), question="龙井茶产于哪里？")
-    assert (answer.outcome, answer.notice) == ("answered", None)
 
 
 def test_a_failed_turn_leaves_no_trace_and_a_long_one_is_clipped(runs: Runs) -> None:

@@ -72,15 +72,6 @@ def test_every_part_finds_its_page_in_one_round_trip(engine: Any, monkeypatch: p
     assert found.notes["queries"] == ["harbour ferry", *expander.others]
 
 
-def test_ranks_tell_which_phrasing_found_a_passage(engine: Any) -> None:
-    expander = ScriptedExpander(others=["boiling water for black tea"])
-    found = MultiQuery().find(SearchRequest("harbour ferry"), engine(expander=expander))
-    tea = next(hit.passage for hit in found.hits if hit.passage.title == "Tea")
-    assert tea.ranks["sparse.2"] == 1
-    assert "sparse" not in tea.ranks
-    assert set(found.legs) == {"dense", "sparse"}
-
-
 def test_the_questions_own_words_count_most() -> None:
     fused = fuse_phrasings({"sparse": {"a": 4.0}, "sparse.2": {"b": 9.0}, "sparse.3": {"b": 3.0}})
     assert fused["a"] > fused["b"] > 0

@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import pytest
 
-from rag.locales import say
 from rag.retrieval.explain import rows_of
 from rag.types import Answer, Candidate, Retrieval
 from rag.ui.chat.search_explanation import (
@@ -134,8 +133,3 @@ def test_an_opening_leaves_headings_and_signs_out() -> None:
 
 def test_scores_are_readable() -> None:
     assert [format_score(value) for value in (0.7149, 9.999, 23.456, -0.5)] == ["0.71", "10.00", "23.5", "-0.50"]
-
-
-def test_what_became_of_it_is_said_in_the_readers_language() -> None:
-    rows = rows_of(make_search("q", PAGES["zh"]))
-    assert say(rows[1].outcome, "zh").rstrip("。") in table(make_search("q", PAGES["zh"]), "zh")
