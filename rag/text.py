@@ -514,6 +514,20 @@ def list_leads(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
     return leads
 
 
+def number_items(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return, for each sentence, the numbers of the list and of the item that it is in, from 1; (0, 0) outside."""
+    numbers: list[tuple[int, int]] = []
+    number = item = 0
+    for start, end in spans:
+        line = text[text.rfind("\n", 0, start) + 1 : start]
+        if not line.strip() and _LIST_ITEM.match(text, start, end):
+            number, item = (number, item + 1) if item else (number + 1, 1)
+        elif not line:
+            item = 0
+        numbers.append((number, item) if item else (0, 0))
+    return numbers
+
+
 _ENTRY_LINE = lazy_regex(r"^(?P<indent>[ \t]*)(?P<line>[^\s][^\n]*)", re.MULTILINE)
 _ATTRIBUTE = lazy_regex(r"[$€£¥￥₩]\s?\d|\d\s?(?:元|USD|EUR|GBP)\b|^[(（]?\d|^[^\n:：]{1,40}[:：][ \t]*+[^\s/]")
 _ENDS_CLAUSE = lazy_regex(r"[.!?。！？;；…,，:：][\"”’)）*_]*$")

@@ -1,6 +1,7 @@
 """A reasoner without a chat model: its answers are selected and ordered sentences of the pages.
 
-A quotable unit is a sentence, a line of code, or a few commands with the sentence that introduces them. Answers show
+A quotable unit is a sentence, a line of code, a few commands with the sentence that introduces them, or a list if
+several of its items are likely to answer. Answers show
 them as prose, with code unchanged. Each is scored together with its title and headings, since pages seldom repeat the
 name in their title. Semantic similarity counts most, since questions use other words than pages. A softmax over all
 units of the passages gives the likelihood that each one answers. The best is quoted, with others that are likely
@@ -39,6 +40,7 @@ from rag.text import (
     lazy_regex,
     list_leads,
     may_be_label,
+    number_items,
     split_sentences,
     strip_struck,
     terms,
@@ -79,7 +81,8 @@ _IDENTIFIER: Final = lazy_regex(r"[a-z][a-z0-9_]*")
 class Quotable:
     """A quotable unit: `text` is verbatim from the page, `lines` are its form in answers, each with its own mark.
 
-    The text of an attribute of an entry begins with the lines of its title.
+    The text of an attribute of an entry begins with the lines of its title. `item` has the numbers of the list and of
+    the item that a sentence is in, (0, 0) outside of lists; `lead` is the heading or introduction of a whole list.
     """
 
     text: str
@@ -87,10 +90,17 @@ class Quotable:
     is_code: bool = False
     is_table_header: bool = False
     is_attribute: bool = False
+    item: tuple[int, int] = (0, 0)
+    lead: str = ""
 
     @property
     def is_heading(self) -> bool:
         return not self.is_code and bool(HEADING.match(self.text))
+
+    @property
+    def is_list(self) -> bool:
+        """True for a whole list."""
+        return len(self.lines) > 1 and not self.is_code
 
     @property
     def introduces(self) -> bool:
@@ -133,7 +143,7 @@ def _sentences(text: str, start: int, end: int, header: str, section: str) -> li
     units: list[Quotable] = []
     spans = _join_short_answers(text, split_sentences(text, start, end))
     entries = deque(find_entries(text, start, end))
-    for (begin, stop), lead in zip(spans, list_leads(text, spans), strict=True):
+    for (begin, stop), lead, item in zip(spans, list_leads(text, spans), number_items(text, spans), strict=True):
         if entries and entries[0].start < stop:
             if begin <= entries[0].start:
                 units += _entry(text, entries[0], lead, section)
@@ -150,7 +160,8 @@ def _sentences(text: str, start: int, end: int, header: str, section: str) -> li
         line = as_row(valid, header) if header else as_prose(valid)
         if not lead and units and units[-1].introduces and len(units[-1].text) <= _LONGEST_INTRODUCTION:
             lead = units[-1].text
-        units.append(Quotable(sentence, (_join_lead(as_prose(lead), line) if lead else line,)))
+        lead = as_prose(lead)
+        units.append(Quotable(sentence, (_join_lead(lead, line) if lead else line,), item=item, lead=lead))
     return units
 
 
@@ -269,6 +280,11 @@ reaches it."""
 MIN_RELEVANT_SHARE: Final = 0.3
 MIN_LIKELIHOODS: Final = (0.04, 0.2)
 """Minimum likelihoods for quoting a second and a third sentence."""
+MIN_LIST_LIKELIHOOD: Final = 0.05
+"""Minimum likelihood of the other items of the best sentence's list, together, for quoting it whole."""
+MAX_ITEMS: Final = 12
+MAX_LIST: Final = 1_500
+"""Maximum items and characters of a list that is quoted whole."""
 MIN_LIKELIHOOD_NAMED: Final = 0.001
 """Minimum likelihood for the best sentence of a page, if the question names several pages."""
 MAX_SENTENCES: Final = 1 + len(MIN_LIKELIHOODS)
@@ -345,8 +361,13 @@ class Sentence:
     in_page: str
 
     def cite(self, number: int) -> str:
-        """Return the lines of the quote, each with this citation mark."""
-        return "\n\n".join(f"{line} [{number}]" for line in self.unit.lines)
+        """Return the lines of the quote, each with this citation mark, those of a list below its introduction."""
+        lines = [f"{line} [{number}]" for line in self.unit.lines]
+        if not self.unit.is_list:
+            return "\n\n".join(lines)
+        lead = f"{_join_lead(self.unit.lead, '').rstrip()}\n\n" if self.unit.lead else ""
+        is_numbered = self.unit.text.lstrip()[:1].isdigit()
+        return lead + "\n".join(f"{i}. {line}" if is_numbered else f"- {line}" for i, line in enumerate(lines, 1))
 
     def line(self, passages: Sequence[Passage]) -> Line:
         """Return the sentence as input for the reader."""
@@ -453,8 +474,38 @@ class ExtractiveReasoner:
             if len(selected) == MAX_SENTENCES or (selected and likelihood < MIN_LIKELIHOODS[len(selected) - 1]):
                 return
             if not selected or _is_new(sentence, selected):
-                selected.append(sentence)
-                yield sentence
+                selected.append(sentence if selected else self._complete_list(question, sentence, sentences, ranked))
+                yield selected[-1]
+
+    def _complete_list(
+        self,
+        question: str,
+        best: Sentence,
+        sentences: Sequence[Sentence],
+        ranked: Sequence[tuple[Sentence, float]],
+    ) -> Sentence:
+        """Return the list that the best sentence is in, if the question is about the list; else the sentence.
+
+        It is if the introduction has as much of the question as the item, or if the other items are likely enough.
+        Also the sentence if the list is too long, or not all of it is quotable sentences.
+        """
+        number, item = best.unit.item
+
+        def is_near(one: Sentence) -> bool:
+            return one.passage == best.passage and one.unit.item[0] == number > 0
+
+        others = sum(likelihood for one, likelihood in ranked if is_near(one) and one.unit.item[1] != item)
+        weights = self._question_weights(question)
+        of_lead, of_item = (weighted_share(weights, self._terms(text)) for text in (best.unit.lead, best.unit.text))
+        items: dict[int, list[Quotable]] = {}
+        for one in filter(is_near, sentences):
+            items.setdefault(one.unit.item[1], []).append(one.unit)
+        text = "\n".join(unit.text for units in items.values() for unit in units)
+        is_whole = [*items] == [*range(1, len(items) + 1)] and 1 < len(items) <= MAX_ITEMS and len(text) <= MAX_LIST
+        if not is_whole or (others < MIN_LIST_LIKELIHOOD and not 0 < of_lead >= of_item):
+            return best
+        lines = tuple(" ".join(as_prose(unit.text) for unit in units) for units in items.values())
+        return replace(best, unit=Quotable(text, lines, lead=items[1][0].lead))
 
     def _select_for_each(self, questions: Sequence[str], passages: Sequence[Passage]) -> Iterator[Sentence]:
         limit = MAX_SENTENCES if len(questions) == 1 else MAX_SENTENCES_OF_SEVERAL

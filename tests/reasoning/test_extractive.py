@@ -446,3 +446,40 @@ def test_an_introduction_is_not_quoted_alone() -> None:
 
 def test_a_label_within_an_item_does_not_introduce_the_next() -> None:
     assert [unit.lines for unit in quotables("- Arm\n  Width:\n- Desk")] == [("Arm · Width:",), ("Desk",)]
+
+
+LIST = """## Opening the lock
+
+Only the keeper opens the lock. You need:
+
+1. Lower the water. Wait for the bell.
+2. Turn the wheel to the left.
+3. Raise the gate by 40 centimetres.
+
+The keeper lives in Ferry Lane."""
+
+
+@pytest.mark.parametrize(
+    ("question", "is_whole"),
+    [
+        ("What do you need for the lock?", True),
+        ("By how many centimetres is the gate raised?", False),
+        ("Where does the keeper live?", False),
+    ],
+)
+def test_a_list_is_quoted_whole_if_the_question_is_about_it(
+    reasoner: ExtractiveReasoner, question: str, is_whole: bool
+) -> None:
+    text = answer(reasoner, question, [passage(1, LIST, title="The lock")])
+    whole = (
+        "You need:\n\n1. Lower the water. Wait for the bell. [1]\n2. Turn the wheel to the left. [1]\n"
+        "3. Raise the gate by 40 centimetres. [1]"
+    )
+    assert (whole in text) is is_whole
+    verdicts = {one.verdict for one in check(text, [passage(1, LIST, title="The lock")]).statements}
+    assert verdicts == {"supported"}
+
+
+def test_a_long_list_is_not_quoted_whole(reasoner: ExtractiveReasoner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag.reasoning.extractive.MAX_ITEMS", 2)
+    assert "1. " not in answer(reasoner, "What do you need for the lock?", [passage(1, LIST, title="The lock")])
