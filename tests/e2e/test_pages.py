@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from uuid import uuid4
 
 from playwright.sync_api import FilePayload, Page, expect
 
@@ -52,7 +53,7 @@ def in_library(open_tab: OpenTab, language: str, name: str, width: int = 1280) -
 
 def test_pages_in_review_and_duplicates_can_be_added(open_tab: OpenTab) -> None:
     language: Language = "zh"
-    page = in_library(open_tab, language, "gate", 390)
+    page = in_library(open_tab, language, f"gate-{uuid4().hex[:4]}", 390)  # a rerun needs another
     add(page, language, file("lamps.md", CHINESE), file("copy.md", CHINESE), file("login.html", LOGIN))
     held = page.locator("[class*='st-key-job-row-']").filter(has=page.locator("[class*='st-key-decide-add_anyway-']"))
     expect(held).to_contain_text(label("status_held", language))
@@ -69,7 +70,7 @@ def test_pages_in_review_and_duplicates_can_be_added(open_tab: OpenTab) -> None:
 
 
 def test_a_page_is_opened_from_the_list_and_shows_what_changed(open_tab: OpenTab) -> None:
-    page = in_library(open_tab, "en", "versions")
+    page = in_library(open_tab, "en", f"versions-{uuid4().hex[:4]}")  # a rerun needs another
     add(page, "en", file("lamps.md", ENGLISH))
     page.locator(".st-key-job-close button").click()
     expect(page.locator(".st-key-job-close")).to_have_count(0)
