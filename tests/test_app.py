@@ -223,6 +223,13 @@ def test_search_only_asks_no_model_unless_the_strategy_writes(app: App) -> None:
     assert model.kinds == ["passage"]
 
 
+def test_a_page_named_in_the_question_confines_the_search(app: App) -> None:
+    found = app.search("In the release notes, what does the Team plan cost?", library="main")
+    assert {passage.title for passage in found.passages} == {"Skiff release notes"}
+    assert found.question == "what does the Team plan cost?"
+    assert found.notes["scope"] == {"code": "scope_named", "params": {"names": "Skiff release notes"}}
+
+
 def test_a_scope_that_holds_nothing_is_left(app: App) -> None:
     question = "在《古城墙夜市：吃什么，怎么去》中，restore a whole folder"
     found = app.search(question, library="main", filters=Filters(languages=("en",)))

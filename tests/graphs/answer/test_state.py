@@ -98,6 +98,13 @@ def test_a_follow_up_points_back_to_what_was_not_answered(
     assert (second.question, second.standalone, find_history(second.steps)) == (FOLLOW_UP, "", [FIRST])
 
 
+def test_so_it_is_over_several_questions(ask: Any) -> None:
+    talk, _ = ask(FIRST, False, [["x"]])
+    ask(FOLLOW_UP, False, [["x"]], talk)
+    _, third = ask("And in Rome?", False, [["x"]], talk)
+    assert find_history(third.steps) == [FIRST, FOLLOW_UP]
+
+
 def test_long_answers_are_shortened_without_a_model_but_questions_are_kept() -> None:
     long = "It is 324 metres tall. " + "It has been painted many times since. " * 300
     messages = messages_of([Exchange(f"Question {place}?", long) for place in range(4)])

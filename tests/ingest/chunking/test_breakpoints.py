@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rag.ingest.chunking import BreakpointChunker, semantic_distances
+from rag.ingest.chunking import BreakpointChunker
 from rag.models.transformer import hash_characters
 
 
@@ -23,7 +23,3 @@ def test_breakpoints_equal_those_of_semantic_chunker_within_the_maximum() -> Non
     ours = [chunk.text for chunk in BreakpointChunker(10_000).split(text, hash_characters)]
     assert len(theirs) > 2
     assert ours == theirs
-
-
-def test_sentences_without_a_vector_are_far_from_all() -> None:
-    assert semantic_distances(np.zeros((4, 26), dtype=np.float32)).tolist() == [1.0, 1.0, 1.0]
