@@ -211,7 +211,7 @@ def test_a_file_that_failed_can_be_tried_again(make_jobs: MakeJobs, ingestor: In
     job = wait_for_job(jobs, job_id)
     assert reasons(job) == ["package_missing"]
     assert job.notice is not None
-    jobs.retry_failed(job_id)
+    assert jobs.retry_failed(job_id) == job_id
     job = wait_for_job(jobs, job_id)
     assert (statuses(job), job.notice) == (["added"], None)
 
