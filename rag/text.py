@@ -490,20 +490,40 @@ INTRODUCTION = lazy_regex(r"[:：][*_\s]*$")
 _LONGEST_LEAD = 100
 
 
-def list_leads(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
-    """Return, for each sentence that begins a list item, the heading or introduction of its list; "" for the others.
+class ListPlace(NamedTuple):
+    """The numbers of the list and of the item that a sentence is in, from 1, or 0 outside of lists.
 
-    An introduction is that of the first list below it: a blank line ends a list whose items are on adjacent lines.
+    `lead` is the heading or introduction of the list, if the sentence begins an item.
     """
-    leads, lead, before = list[str](), "", 0
+
+    lead: str = ""
+    number: int = 0
+    item: int = 0
+
+
+NO_LIST: Final = ListPlace()
+
+
+def find_list_places(text: str, spans: Iterable[tuple[int, int]]) -> list[ListPlace]:
+    """Return the place of each sentence in the lists of a text.
+
+    A blank line ends a list whose items are on adjacent lines; an introduction is that of the first list below it.
+    """
+    places, lead, before = list[ListPlace](), "", 0
+    number = item = 0
     is_introduced = is_tight = False
     for start, end in spans:
         sentence, line = text[start:end], text[text.rfind("\n", 0, start) + 1 : start]
         is_item = not line.strip() and _LIST_ITEM.match(sentence) is not None
         if is_item:
             is_apart = text.find("\n\n", before, start) >= 0
-            lead, is_tight = ("" if is_apart and is_tight else lead), is_introduced and not is_apart
-        leads.append(lead if is_item and len(lead) <= _LONGEST_LEAD else "")
+            is_new = not item or (is_apart and is_tight)
+            number, item = (number + 1, 1) if is_new else (number, item + 1)
+            lead, is_tight = ("" if is_apart and is_tight and is_introduced else lead), not is_apart
+        elif not line:
+            item = 0
+        own_lead = lead if is_item and len(lead) <= _LONGEST_LEAD else ""
+        places.append(ListPlace(own_lead, number, item) if item else NO_LIST)
         before = end
         if heading := HEADING.match(sentence):
             lead, is_introduced, is_tight = sentence[heading.end() :].strip(), False, False
@@ -511,21 +531,7 @@ def list_leads(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
             lead, is_introduced, is_tight = sentence.strip(), True, False
         elif not line and not is_item:
             lead = ""
-    return leads
-
-
-def number_items(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return, for each sentence, the numbers of the list and of the item that it is in, from 1; (0, 0) outside."""
-    numbers: list[tuple[int, int]] = []
-    number = item = 0
-    for start, end in spans:
-        line = text[text.rfind("\n", 0, start) + 1 : start]
-        if not line.strip() and _LIST_ITEM.match(text, start, end):
-            number, item = (number, item + 1) if item else (number + 1, 1)
-        elif not line:
-            item = 0
-        numbers.append((number, item) if item else (0, 0))
-    return numbers
+    return places
 
 
 _ENTRY_LINE = lazy_regex(r"^(?P<indent>[ \t]*)(?P<line>[^\s][^\n]*)", re.MULTILINE)

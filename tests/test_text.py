@@ -20,9 +20,9 @@ from rag.text import (
     escape_markdown,
     fenced_blocks,
     find_entries,
+    find_list_places,
     is_chinese,
     join_surrogates,
-    list_leads,
     question_language,
     replace_surrogates,
     split_sentences,
@@ -357,15 +357,21 @@ def test_an_entry_is_a_title_and_its_attributes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "leads"),
+    ("text", "places"),
     [
-        ("View:\n\n- 30 results\n- 90 results\n\n- Boots\n- Shoes", ["", "View:", "View:", "", ""]),
-        ("Never:\n\n- swim\n\n- dive", ["", "Never:", "Never:"]),
-        ("## Boots\n\n- low\n- high\n\n- warm\n\nText.\n\n- x", ["", "Boots", "Boots", "Boots", "", ""]),
+        (
+            "View:\n\n- 30 results\n- 90. Or more.\n\n- Boots\n- Shoes",
+            [("", 0, 0), ("View:", 1, 1), ("View:", 1, 2), ("", 1, 2), ("", 2, 1), ("", 2, 2)],
+        ),
+        ("Never:\n\n- swim\n\n- dive", [("", 0, 0), ("Never:", 1, 1), ("Never:", 1, 2)]),
+        (
+            "## Boots\n\n- low\n- high\n\n- warm\n\nText.\n\n- x",
+            [("", 0, 0), ("Boots", 1, 1), ("Boots", 1, 2), ("Boots", 2, 1), ("", 0, 0), ("", 3, 1)],
+        ),
     ],
 )
-def test_an_introduction_is_that_of_one_list(text: str, leads: list[str]) -> None:
-    assert list_leads(text, split_sentences(text)) == leads
+def test_an_introduction_is_that_of_one_list(text: str, places: list[tuple[str, int, int]]) -> None:
+    assert find_list_places(text, split_sentences(text)) == places
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 from rag.quantities.detection import find_sign, find_values, normalise
 from rag.quantities.values import HAN, Value
-from rag.text import is_chinese, lazy_regex, list_leads, sentence_spans, strip_struck, unit_spans
+from rag.text import find_list_places, is_chinese, lazy_regex, sentence_spans, strip_struck, unit_spans
 from rag.types import Passage, Verdict
 
 Kind = Literal["word", "name", "number", "han", "sign", "function"]
@@ -495,7 +495,7 @@ class Source:
 
     @cached_property
     def evidence(self) -> Evidence:
-        leads = list_leads(self.passage.text, self.spans)
+        leads = [one.lead for one in find_list_places(self.passage.text, self.spans)]
         sentences = [self._valid(start, end) for start, end in self.spans]
         return Evidence([f"{lead}: {one}" if lead else one for lead, one in zip(leads, sentences, strict=True)])
 

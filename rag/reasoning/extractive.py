@@ -32,15 +32,16 @@ from rag.retrieval.strategies import ASKS, Need
 from rag.text import (
     HEADING,
     INTRODUCTION,
+    NO_LIST,
     Entry,
+    ListPlace,
     fenced_blocks,
     find_entries,
+    find_list_places,
     first_heading,
     is_chinese,
     lazy_regex,
-    list_leads,
     may_be_label,
-    number_items,
     split_sentences,
     strip_struck,
     terms,
@@ -81,8 +82,8 @@ _IDENTIFIER: Final = lazy_regex(r"[a-z][a-z0-9_]*")
 class Quotable:
     """A quotable unit: `text` is verbatim from the page, `lines` are its form in answers, each with its own mark.
 
-    The text of an attribute of an entry begins with the lines of its title. `item` has the numbers of the list and of
-    the item that a sentence is in, (0, 0) outside of lists; `lead` is the heading or introduction of a whole list.
+    The text of an attribute of an entry begins with the lines of its title. `place` is that of a sentence in a list,
+    or of the first sentence of a whole list.
     """
 
     text: str
@@ -90,8 +91,7 @@ class Quotable:
     is_code: bool = False
     is_table_header: bool = False
     is_attribute: bool = False
-    item: tuple[int, int] = (0, 0)
-    lead: str = ""
+    place: ListPlace = NO_LIST
 
     @property
     def is_heading(self) -> bool:
@@ -143,7 +143,8 @@ def _sentences(text: str, start: int, end: int, header: str, section: str) -> li
     units: list[Quotable] = []
     spans = _join_short_answers(text, split_sentences(text, start, end))
     entries = deque(find_entries(text, start, end))
-    for (begin, stop), lead, item in zip(spans, list_leads(text, spans), number_items(text, spans), strict=True):
+    for (begin, stop), place in zip(spans, find_list_places(text, spans), strict=True):
+        lead = place.lead
         if entries and entries[0].start < stop:
             if begin <= entries[0].start:
                 units += _entry(text, entries[0], lead, section)
@@ -160,8 +161,7 @@ def _sentences(text: str, start: int, end: int, header: str, section: str) -> li
         line = as_row(valid, header) if header else as_prose(valid)
         if not lead and units and units[-1].introduces and len(units[-1].text) <= _LONGEST_INTRODUCTION:
             lead = units[-1].text
-        lead = as_prose(lead)
-        units.append(Quotable(sentence, (_join_lead(lead, line) if lead else line,), item=item, lead=lead))
+        units.append(Quotable(sentence, (_join_lead(as_prose(lead), line) if lead else line,), place=place))
     return units
 
 
@@ -365,7 +365,8 @@ class Sentence:
         lines = [f"{line} [{number}]" for line in self.unit.lines]
         if not self.unit.is_list:
             return "\n\n".join(lines)
-        lead = f"{_join_lead(self.unit.lead, '').rstrip()}\n\n" if self.unit.lead else ""
+        lead = as_prose(self.unit.place.lead)
+        lead = f"{_join_lead(lead, '').rstrip()}\n\n" if lead else ""
         is_numbered = self.unit.text.lstrip()[:1].isdigit()
         return lead + "\n".join(f"{i}. {line}" if is_numbered else f"- {line}" for i, line in enumerate(lines, 1))
 
@@ -489,23 +490,25 @@ class ExtractiveReasoner:
         It is if the introduction has as much of the question as the item, or if the other items are likely enough.
         Also the sentence if the list is too long, or not all of it is quotable sentences.
         """
-        number, item = best.unit.item
+        place = best.unit.place
+        if not place.number:
+            return best
 
-        def is_near(one: Sentence) -> bool:
-            return one.passage == best.passage and one.unit.item[0] == number > 0
+        def is_in_list(one: Sentence) -> bool:
+            return one.passage == best.passage and one.unit.place.number == place.number
 
-        others = sum(likelihood for one, likelihood in ranked if is_near(one) and one.unit.item[1] != item)
-        weights = self._question_weights(question)
-        of_lead, of_item = (weighted_share(weights, self._terms(text)) for text in (best.unit.lead, best.unit.text))
         items: dict[int, list[Quotable]] = {}
-        for one in filter(is_near, sentences):
-            items.setdefault(one.unit.item[1], []).append(one.unit)
+        for one in filter(is_in_list, sentences):
+            items.setdefault(one.unit.place.item, []).append(one.unit)
         text = "\n".join(unit.text for units in items.values() for unit in units)
         is_whole = [*items] == [*range(1, len(items) + 1)] and 1 < len(items) <= MAX_ITEMS and len(text) <= MAX_LIST
+        others = sum(likelihood for one, likelihood in ranked if is_in_list(one) and one.unit.place.item != place.item)
+        weights = self._question_weights(question)
+        of_lead, of_item = (weighted_share(weights, self._terms(text)) for text in (place.lead, best.unit.text))
         if not is_whole or (others < MIN_LIST_LIKELIHOOD and not 0 < of_lead >= of_item):
             return best
         lines = tuple(" ".join(as_prose(unit.text) for unit in units) for units in items.values())
-        return replace(best, unit=Quotable(text, lines, lead=items[1][0].lead))
+        return replace(best, unit=Quotable(text, lines, place=items[1][0].place))
 
     def _select_for_each(self, questions: Sequence[str], passages: Sequence[Passage]) -> Iterator[Sentence]:
         limit = MAX_SENTENCES if len(questions) == 1 else MAX_SENTENCES_OF_SEVERAL
