@@ -507,7 +507,8 @@ NO_LIST: Final = ListPlace()
 def find_list_places(text: str, spans: Iterable[tuple[int, int]]) -> list[ListPlace]:
     """Return the place of each sentence in the lists of a text.
 
-    A blank line ends a list whose items are on adjacent lines; an introduction is that of the first list below it.
+    Only text between its items ends a list. An introduction is that of the items below it, up to a blank line after
+    items on adjacent lines.
     """
     places, lead, before = list[ListPlace](), "", 0
     number = item = 0
@@ -517,9 +518,8 @@ def find_list_places(text: str, spans: Iterable[tuple[int, int]]) -> list[ListPl
         is_item = not line.strip() and _LIST_ITEM.match(sentence) is not None
         if is_item:
             is_apart = text.find("\n\n", before, start) >= 0
-            is_new = not item or (is_apart and is_tight)
-            number, item = (number + 1, 1) if is_new else (number, item + 1)
-            lead, is_tight = ("" if is_apart and is_tight and is_introduced else lead), not is_apart
+            number, item = (number, item + 1) if item else (number + 1, 1)
+            lead, is_tight = ("" if is_apart and is_tight else lead), is_introduced and not is_apart
         elif not line:
             item = 0
         own_lead = lead if is_item and len(lead) <= _LONGEST_LEAD else ""

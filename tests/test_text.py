@@ -361,12 +361,12 @@ def test_an_entry_is_a_title_and_its_attributes() -> None:
     [
         (
             "View:\n\n- 30 results\n- 90. Or more.\n\n- Boots\n- Shoes",
-            [("", 0, 0), ("View:", 1, 1), ("View:", 1, 2), ("", 1, 2), ("", 2, 1), ("", 2, 2)],
+            [("", 0, 0), ("View:", 1, 1), ("View:", 1, 2), ("", 1, 2), ("", 1, 3), ("", 1, 4)],
         ),
         ("Never:\n\n- swim\n\n- dive", [("", 0, 0), ("Never:", 1, 1), ("Never:", 1, 2)]),
         (
             "## Boots\n\n- low\n- high\n\n- warm\n\nText.\n\n- x",
-            [("", 0, 0), ("Boots", 1, 1), ("Boots", 1, 2), ("Boots", 2, 1), ("", 0, 0), ("", 3, 1)],
+            [("", 0, 0), ("Boots", 1, 1), ("Boots", 1, 2), ("Boots", 1, 3), ("", 0, 0), ("", 2, 1)],
         ),
     ],
 )

@@ -161,7 +161,9 @@ def _sentences(text: str, start: int, end: int, header: str, section: str) -> li
         line = as_row(valid, header) if header else as_prose(valid)
         if not lead and units and units[-1].introduces and len(units[-1].text) <= _LONGEST_INTRODUCTION:
             lead = units[-1].text
-        units.append(Quotable(sentence, (_join_lead(as_prose(lead), line) if lead else line,), place=place))
+        lead = as_prose(lead)
+        place = place._replace(lead=lead)
+        units.append(Quotable(sentence, (_join_lead(lead, line) if lead else line,), place=place))
     return units
 
 
@@ -365,8 +367,7 @@ class Sentence:
         lines = [f"{line} [{number}]" for line in self.unit.lines]
         if not self.unit.is_list:
             return "\n\n".join(lines)
-        lead = as_prose(self.unit.place.lead)
-        lead = f"{_join_lead(lead, '').rstrip()}\n\n" if lead else ""
+        lead = f"{_join_lead(self.unit.place.lead, '').rstrip()}\n\n" if self.unit.place.lead else ""
         is_numbered = self.unit.text.lstrip()[:1].isdigit()
         return lead + "\n".join(f"{i}. {line}" if is_numbered else f"- {line}" for i, line in enumerate(lines, 1))
 
