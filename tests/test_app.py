@@ -24,12 +24,13 @@ from rag.store.qdrant.library import open_library
 from rag.store.values import Filters, wait_limit
 from rag.tracing import Span
 from rag.types import Answer, Notice, Retrieval
-from tests.support.apps import add_records, open_app, until
+from tests.support.apps import add_records, open_app
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
 from tests.support.qdrant_server import QdrantServer
 from tests.support.tiny_model import build_tiny_reranker
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.weights
 

@@ -18,10 +18,11 @@ from rag.app.chat_models import ChatModels, ConnectionStore, Holder
 from rag.errors import ModelError
 from rag.models.chat import check_chat_model
 from rag.types import Answer
-from tests.support.apps import app_settings, finish, open_app, until
+from tests.support.apps import app_settings, finish, open_app
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
 from tests.support.research_model import ResearchModel, step
+from tests.support.waiting import until
 
 KEY = "sk-typed-by-ann"
 TEXT = b"# Aso\n\nMount Aso erupted in 1953, and again in 1979.\n\n# Bridge\n\nThe bridge was opened in 1932.\n"

@@ -22,7 +22,8 @@ from rag.ingest.sources import record_sources
 from rag.models import model_files
 from rag.models.model_files import MINILM, MINILM_STORED
 from rag.store.qdrant.records import LIBRARIES, chunks_collections, library_id
-from tests.support.apps import finish, open_app, until
+from tests.support.apps import finish, open_app
+from tests.support.waiting import until
 
 pytestmark = [
     pytest.mark.weights,

@@ -20,9 +20,10 @@ from rag.errors import ConfigError, ModelError, ModelMismatchError, RagError
 from rag.ingest.sources import record_sources
 from rag.models import model_files
 from rag.models.embedding import EmbeddingModel
-from tests.support.apps import finish, open_app, until
+from tests.support.apps import finish, open_app
 from tests.support.model_server import ModelServer, hash_texts
 from tests.support.quoting import builtin_model
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.weights
 

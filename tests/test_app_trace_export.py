@@ -18,9 +18,10 @@ from rag.commands.doctor import examine
 from rag.config import load_settings
 from rag.errors import ConfigError
 from rag.runs.run import RunOptions
-from tests.support.apps import add_records, open_app, until
+from tests.support.apps import add_records, open_app
 from tests.support.chat_server import ChatServer, rules
 from tests.support.collector import Collector
+from tests.support.waiting import until
 
 CANARY = "Zanzibarlight"
 PAGE = {

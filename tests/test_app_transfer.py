@@ -14,7 +14,8 @@ from rag.app import App
 from rag.app.transfer import Transfer
 from rag.errors import StoreError
 from rag.ingest.sources import record_sources
-from tests.support.apps import finish, open_app, until
+from tests.support.apps import finish, open_app
+from tests.support.waiting import until
 
 LINES = [
     '{"url": "https://a.example/1", "title": "Lamps", "text": "The lamp was wound every four hours, day and night."}',

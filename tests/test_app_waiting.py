@@ -13,7 +13,8 @@ from rag.conversations.conversations import TurnView
 from rag.errors import RagError
 from rag.store.values import Filters
 from tests.conversations.test_waiting import Stepwise, approve, plan
-from tests.support.apps import open_app, until
+from tests.support.apps import open_app
+from tests.support.waiting import until
 
 ASKED = Question(
     "What is the plan?",

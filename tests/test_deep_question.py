@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from rag.evaluation.metrics import context_recall
 from rag.types import Answer
 from tests.support.deep_question import QUESTION, case, deep_app
 from tests.support.page_server import PageServer
+from tests.support.waiting import until
 
 
 @pytest.fixture(params=[True, False], ids=["scripted model", "no model"])
@@ -94,8 +94,5 @@ def converse(app: App, conversation_id: str = "", text: str = QUESTION, mode: st
 
 def waiting(app: App, asked: TurnHandle) -> TurnView:
     """Wait until the turn waits for the user; return it."""
-    until = time.monotonic() + 60
-    while not (turn := app.conversations.turn(asked.turn_id)).waits:
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    turn: TurnView = until(lambda: (one := app.conversations.turn(asked.turn_id)).waits and one)
     return turn

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import cached_property
@@ -49,6 +48,7 @@ from rag.store.sql.job_table import NewItem
 from rag.tracing import Span
 from rag.types import Answer, Citation, Notice, Retrieval
 from tests.support.answering import FakeRetriever
+from tests.support.apps import finish
 
 SECRET = "zebrafinch"
 PAGE = "# Harbour\n\nThe harbour toll was four crowns, paid in silver at noon beneath the crooked lantern.\n"
@@ -175,10 +175,7 @@ class World:
         settings = load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url="")
         self.app = app = App(settings)
         job = app.imports.jobs.submit_files([("harbour.md", PAGE.encode())], library="main")
-        end = time.monotonic() + 60
-        while app.imports.jobs.job(job).state == "running":
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        finish(app, job)
         (page,) = app.library("main").pages()
         self.page, self.ids = (
             page.url_hash,

@@ -35,6 +35,7 @@ from rag.store.sql.database import Database
 from rag.store.values import Filters
 from rag.types import Candidate, Retrieval
 from tests.support.answering import BRIDGE, FakeRetriever, ScriptedReasoner, passage
+from tests.support.waiting import until_event
 
 FIRST, SECOND = "When did Mount Aso erupt?", "How wide is its crater?"
 LOOKED_UP = "Combien de voies a le pont, et où est le pont ?"
@@ -216,7 +217,7 @@ def _disk_full(*_: Any, **__: Any) -> bool:
 def test_removed_while_it_is_answered_nothing_stays(talk: Talk) -> None:
     slow = ScriptedReasoner(answers=[["Mount Aso erupted in 1953. [1] Its crater", 600.0]])
     asked = talk.begin(FIRST, slow)
-    _wait_for_text(talk, asked)
+    until_event(talk.runs, asked.run_id, "token")
     talk.kept.delete(asked.conversation_id)
     talk.runs.wait(asked.run_id, 60)
     assert talk.kept.conversations("main") == []
@@ -247,7 +248,7 @@ def test_what_the_person_understood_better_goes_before_the_rules(talk: Talk) -> 
 def test_stopping_keeps_the_text_in_the_conversation_too(talk: Talk) -> None:
     slow = ScriptedReasoner(answers=[["Mount Aso erupted in 1953. [1] Its crater", 30.0]])
     asked = talk.begin(FIRST, slow)
-    _wait_for_text(talk, asked)
+    until_event(talk.runs, asked.run_id, "token")
     began = time.monotonic()
     talk.runs.cancel(asked.run_id)
     talk.runs.wait(asked.run_id, 60)
@@ -390,13 +391,6 @@ def test_an_answer_survives_a_conversation_that_cannot_be_written(talk: Talk) ->
 def _checkpoints(talk: Talk, conversation_id: str) -> int:
     with sqlite3.connect(talk.folder / "conversations.sqlite3") as db:
         return int(db.execute("SELECT count(*) FROM checkpoints WHERE thread_id = ?", (conversation_id,)).fetchone()[0])
-
-
-def _wait_for_text(talk: Talk, asked: TurnHandle) -> None:
-    deadline = time.monotonic() + 60
-    while not any(event.kind == "token" for event in talk.runs.events(asked.run_id)):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_where_a_page_was_cited_is_known_and_only_to_its_owner(talk: Talk) -> None:

@@ -18,6 +18,7 @@ from rag.types import Answer, Citation, Passage
 from tests.conversations.test_conversations import FIRST, Talk
 from tests.support.answering import BRIDGE, ScriptedReasoner, passage
 from tests.support.fake_model import QueueModel
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -122,11 +123,8 @@ def test_they_come_after_the_answer_and_are_counted(talk: Talk) -> None:
     asked, turn = talk.ask(FIRST, ChatReasoner(model), suggest=True, likelihood=lambda _, passages: 1.0)
     assert turn.answer is not None and turn.suggestions == ()
     assert turn.answer.usage.calls == 1
-    deadline = time.monotonic() + 60
-    while not talk.kept.turn(asked.turn_id).suggestions:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    assert talk.kept.turn(asked.turn_id).suggestions[:2] == ("How wide is the crater?", "Which town lies inside it?")
+    suggestions = until(lambda: talk.kept.turn(asked.turn_id).suggestions)
+    assert suggestions[:2] == ("How wide is the crater?", "Which town lies inside it?")
     assert talk.kept.usage(asked.conversation_id).calls == 2
 
 

@@ -25,6 +25,7 @@ from rag.store.sql.conversation_table import Change
 from rag.store.sql.database import Database
 from rag.types import Answer, Notice
 from tests.support.answering import FakeRetriever, ScriptedReasoner
+from tests.support.waiting import until
 
 MODEL = FakeListChatModel(responses=["A plan."])
 
@@ -97,10 +98,7 @@ class Process:
         return self.kept.ask(self.asking(**how))
 
     def turn_when(self, asked: TurnHandle, holds: Callable[[TurnView], object]) -> TurnView:
-        until = time.monotonic() + 60
-        while not holds(turn := self.kept.turn(asked.turn_id)):
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        turn: TurnView = until(lambda: holds(one := self.kept.turn(asked.turn_id)) and one)
         return turn
 
     def reply(self, turn: TurnView, said: str, **how: Any) -> TurnHandle:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -20,6 +19,7 @@ from rag.evaluation.metrics import JUDGE_METRICS
 from tests.evaluation.conftest import TOWNS, toll, town_cases
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
+from tests.support.waiting import until
 
 
 def run_of(app: App, cases: list[Case], *settings: Setting, **how: Any) -> str:
@@ -116,10 +116,7 @@ def test_a_stored_set_is_run_and_its_evidence_looked_for(app: App) -> None:
     }
     set_id = sets.import_file("main", "tolls", f"{text}{json.dumps(lost)}\n")
     run_id = app.evaluation.evaluate(set_id, [Setting()])
-    end = time.monotonic() + 60
-    while app.evaluation.runs.run(run_id).state == "running":
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    until(lambda: app.evaluation.runs.run(run_id).state != "running")
     found = app.evaluation.runs.run(run_id)
     assert (found.name, found.set_id, found.done, found.total) == ("tolls", set_id, 2, 2)
     assert found.set_version == sets.version(set_id)
@@ -156,10 +153,7 @@ def test_answers_are_scored_after_they_were_shown(settings: Settings) -> None:
         before = len(app.evaluation.scores_over_time("main"))
         begun = app.converse(Question("What was the harbour toll of Glen?", ("main",)))
         app.wait(begun.run_id, 60)
-        end = time.monotonic() + 60
-        while not (found := app.conversations.turn(begun.turn_id).scores):
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        found = until(lambda: app.conversations.turn(begun.turn_id).scores)
         assert found["faithfulness"] == found["citation_recall"] == 1.0
         assert set(found) >= {"coverage", "max_similarity", "derived_relevance", "searches"}
         assert not {"recall@4000", "exact_match", "refusal_right"} & set(found)

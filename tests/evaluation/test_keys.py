@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,13 +17,7 @@ from rag.runs.run import Question
 from tests.evaluation.conftest import town_cases
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
-
-
-def until(happens: Callable[[], Any]) -> None:
-    end = time.monotonic() + 60
-    while not happens():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+from tests.support.waiting import until
 
 
 class Gate:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from rag.runs.run import Question
 from rag.store.sql.database import Database
 from rag.types import Answer, Notice
 from tests.support.evaluating import SETTINGS, RuleBasedApp, make_cases
+from tests.support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,10 +42,7 @@ def runs(database: Database, asker: RuleBasedApp) -> Iterator[EvaluationRuns]:
 
 
 def ended(runs: EvaluationRuns, run_id: str, *states: str) -> RunView:
-    end = time.monotonic() + 30
-    while runs.run(run_id).state not in (states or ("done",)):
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: runs.run(run_id).state in (states or ("done",)))
     return runs.run(run_id)
 
 
@@ -161,10 +158,7 @@ def test_a_run_that_is_killed_loses_and_repeats_nothing(tmp_path: Path, in_file:
     command = [sys.executable, "-m", "tests.support.evaluating", str(tmp_path), "60"]
     for least in (10, 40):
         process = subprocess.Popen(command, cwd=ROOT)
-        end = time.monotonic() + 60
-        while not (found := database.evaluations.runs("main")) or found[0].done < least:
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        until(lambda least=least: any(run.done >= least for run in database.evaluations.runs("main")))
         process.kill()
         process.wait()
     before = database.evaluations.runs("main")[0]

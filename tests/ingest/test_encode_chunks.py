@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -22,6 +21,7 @@ from rag.types import Chunk, SparseVector
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
 from tests.support.storing import store_page
+from tests.support.waiting import until
 
 TEXT = "The harbour bridge was opened in 1932. It carries eight lanes of traffic over the bay. "
 
@@ -66,10 +66,7 @@ def test_pages_that_are_ready_together_are_encoded_together() -> None:
         first = threads.submit(encode, encoder, *pages[0])  # alone, or all would be encoded together
         assert model.begun.acquire(timeout=60)
         rest = [threads.submit(encode, encoder, *page) for page in pages[1:]]
-        end = time.monotonic() + 60
-        while (group := encoder._together._open) is None or len(group.items) < 7:
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        until(lambda: (group := encoder._together._open) is not None and len(group.items) == 7)
         model.go.set()
         found = [future.result(60) for future in [first, *rest]]
     assert model.calls == [1, sum(map(len, pages[1:]))]

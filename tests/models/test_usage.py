@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -25,6 +24,7 @@ from tests.support.chat_server import ChatServer
 from tests.support.conversing import chat_reasoner
 from tests.support.fake_model import QueueModel
 from tests.support.quoting import make_quoter
+from tests.support.waiting import until_event
 
 QUESTION = "When did Mount Aso erupt?"
 QUOTER = make_quoter()
@@ -74,10 +74,7 @@ def test_a_stopped_call_is_counted_too(runs: Runs) -> None:
 
     model = Slow(replies=[["It erupted ", "in 1953."]], reason="")
     run_id = runs.start(Question(QUESTION), reasoner=ChatReasoner(model), retriever=FakeRetriever())
-    deadline = time.monotonic() + 60
-    while not any(event.kind == "token" for event in runs.events(run_id)):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until_event(runs, run_id, "token")
     runs.cancel(run_id)
     answer = runs.wait(run_id, 60)
     assert answer.usage.calls == 1 and answer.usage.estimated

@@ -24,11 +24,11 @@ from rag.ui.kit.sources import anchor_of
 from rag.web.search import SearXNG
 from rag.web.urls import url_hash
 from tests.pages.conftest import ASKED, QUOTES, ROOT, Open, asked, change_answer, connect_model, newest, words
-from tests.support.apps import until
 from tests.support.chat_server import ChatServer, rules
 from tests.support.lighthouse import LIGHTHOUSE, make_citation
 from tests.support.odd_addresses import ODD_ADDRESSES
 from tests.support.storing import store_pages
+from tests.support.waiting import until
 
 BOTH = pytest.mark.parametrize("language", ["en", "zh"])
 TWICE = "How often was the lamp wound, and the bell rung in fog?"

@@ -16,10 +16,11 @@ from rag.store.qdrant.records import LIBRARIES, library_id
 from rag.store.values import now
 from rag.types import IngestResult
 from tests.pages.conftest import Open, end_job, record_calls, run_imports, words
-from tests.support.apps import finish, until
+from tests.support.apps import finish
 from tests.support.lighthouse import LIGHTHOUSE
 from tests.support.odd_addresses import ODD_ADDRESSES
 from tests.support.storing import store_pages
+from tests.support.waiting import until
 
 EN, ZH = (page.url_hash for page in LIGHTHOUSE.values())
 

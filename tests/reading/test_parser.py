@@ -20,6 +20,7 @@ from rag.reading.parser import Parser
 from rag.web.media import CSV, DOCX, PDF, XML
 from tests.support.hostile import word
 from tests.support.page_server import ARTICLE, CHINESE, generated_page
+from tests.support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -176,10 +177,7 @@ def test_the_process_ends_with_its_parent() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     child = int(done.stdout)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and _is_running(child):
-        time.sleep(0.05)
-    assert not _is_running(child)
+    until(lambda: not _is_running(child))
 
 
 def _is_running(process: int) -> bool:

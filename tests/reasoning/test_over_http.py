@@ -21,6 +21,7 @@ from tests.support.answering import TEA, FakeRetriever, ask, nodes_of, passage
 from tests.support.chat_rules import rules
 from tests.support.chat_server import Call, ChatServer, Reply, Request
 from tests.support.conversing import chat_reasoner
+from tests.support.waiting import until
 
 QUESTION = "When did Mount Aso erupt?"
 ANSWER = "Mount Aso erupted in 1953. [1]"
@@ -160,9 +161,7 @@ def test_a_server_that_hangs(runs: Runs, script: list[Reply], monkeypatch: pytes
 def test_stopping_a_server_that_hangs(runs: Runs, script: list[Reply]) -> None:
     with ChatServer(script) as server:
         run_id = runs.start(Question(QUESTION), reasoner=chat_reasoner(server.base_url), retriever=FakeRetriever())
-        deadline = time.monotonic() + 60
-        while len(server.requests) < len(script) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        until(lambda: len(server.requests) == len(script))
         time.sleep(0.2)
         began = time.monotonic()
         runs.cancel(run_id)

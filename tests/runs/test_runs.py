@@ -16,6 +16,7 @@ from rag.runs.run import Hooks, PassageCache, Question
 from rag.runs.runs import Runs
 from rag.types import Answer, Passage
 from tests.support.answering import FakeRetriever, ScriptedReasoner, ask, nodes_of, passage
+from tests.support.waiting import until_event
 
 QUESTION = "When did Mount Aso erupt?"
 
@@ -23,13 +24,6 @@ QUESTION = "When did Mount Aso erupt?"
 def _start(runs: Runs, reasoner: Any, retriever: Any = None, **options: Any) -> str:
     retriever = retriever or FakeRetriever()
     return runs.start(Question(QUESTION), reasoner=reasoner, retriever=retriever, **options)
-
-
-def _wait_for(runs: Runs, run_id: str, kind: str) -> None:
-    deadline = time.monotonic() + 60
-    while not any(event.kind == kind for event in runs.events(run_id)):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def _hold(release: threading.Event) -> None:
@@ -81,7 +75,7 @@ def test_a_run_outlives_the_thread_that_started_it(runs: Runs) -> None:
 
 def test_stopping_does_not_wait_for_the_model_and_keeps_the_text(runs: Runs) -> None:
     run_id = _start(runs, ScriptedReasoner(answers=[["It erupted in 1953.[1] ", "Its crater", 30.0, "never"]]))
-    _wait_for(runs, run_id, "token")
+    until_event(runs, run_id, "token")
     began = time.monotonic()
     runs.cancel(run_id)
     answer = runs.wait(run_id, 60)
@@ -98,7 +92,7 @@ def test_stopping_does_not_wait_for_the_model_and_keeps_the_text(runs: Runs) -> 
 def test_stopping_while_a_search_blocks(runs: Runs) -> None:
     release = threading.Event()
     run_id = _start(runs, ScriptedReasoner(), FakeRetriever(before=lambda: _hold(release)))
-    _wait_for(runs, run_id, "step")
+    until_event(runs, run_id, "step")
     time.sleep(0.1)
     began = time.monotonic()
     runs.cancel(run_id)
@@ -113,7 +107,7 @@ def test_stopping_keeps_marks_and_passages_together(runs: Runs) -> None:
     """The citations of a stopped deep answer match the passages that it was being written from."""
     reasoner = ScriptedReasoner(verdicts=[[False, True]], answers=[["Eight lanes [1]", 30.0]])
     run_id = runs.start(Question(QUESTION, mode="deep"), reasoner=reasoner, retriever=FakeRetriever())
-    _wait_for(runs, run_id, "token")
+    until_event(runs, run_id, "token")
     runs.cancel(run_id)
     answer = runs.wait(run_id, 60)
     assert [c.url for c in answer.citations] == ["https://example.org/2"]
@@ -220,7 +214,7 @@ def test_many_runs_share_one_loop_and_do_not_mix(runs: Runs) -> None:
 def test_closing_stops_what_runs() -> None:
     runs = Runs(MODES)
     run_id = _start(runs, ScriptedReasoner(answers=[["In 1953", 30.0]]))
-    _wait_for(runs, run_id, "token")
+    until_event(runs, run_id, "token")
     runs.close()
     answer = runs.answer(run_id)
     assert answer and answer.notice and answer.notice.code == "run_stopped"

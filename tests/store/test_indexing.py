@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from rag.store.qdrant.edge import shard as shards_of
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.edge.shard import IndexBuilder, Shard
 from tests.store.support import DIMENSION, point_id, unit
+from tests.support.waiting import until
 
 POINTS = 3000
 VECTORS = unit(np.random.default_rng(3), POINTS)
@@ -118,12 +118,9 @@ def test_closing_ends_a_build(filled: EdgeClient, tmp_path: Path) -> None:
     builder = filled.backend.builder("c")
     builder._delay = 0.0
     builder.start()
-    deadline = time.monotonic() + 60
-    while builder._child is None and time.monotonic() < deadline:
-        time.sleep(0.01)
+    child = until(lambda: builder._child)
     filled.close()
-    assert builder._child is not None
-    assert builder._child.poll() is not None
+    assert child.poll() is not None
     again = EdgeClient(tmp_path / "bare")
     assert again.count("c").count == POINTS
     again.close()

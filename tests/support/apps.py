@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
 from rag.store.qdrant.edge.shard import _data_spans
 from rag.types import IngestResult
+from tests.support.waiting import until
 
 
 def app_settings(folder: Path, **changes: Any) -> Settings:
@@ -51,15 +51,6 @@ def _read_sparse(path: Path) -> tuple[bytes, int]:
         end = max((end for _, end in _data_spans(file.fileno(), size)), default=0)
         file.seek(0)
         return file.read(end).rstrip(b"\0"), size
-
-
-def until(happens: Callable[[], Any]) -> Any:
-    """Call `happens` until it returns something true, which is returned."""
-    end = time.monotonic() + 120
-    while not (found := happens()):
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    return found
 
 
 def finish(app: App, job_id: str) -> list[IngestResult]:

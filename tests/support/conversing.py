@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from rag.types import Answer
 from tests.support.answering import FakeRetriever
 from tests.support.chat_server import ChatServer
 from tests.support.quoting import make_quoter
+from tests.support.waiting import until
 
 QUOTER = make_quoter()
 
@@ -66,10 +66,7 @@ class ConversingProcess:
 
     def wait_until_interrupted(self, turn_id: str) -> TurnView:
         """Return the turn once its process is known to be dead."""
-        until = time.monotonic() + 60
-        while (turn := self.conversations.turn(turn_id)).state == "running":
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        turn: TurnView = until(lambda: (one := self.conversations.turn(turn_id)).state != "running" and one)
         return turn
 
     def close(self) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from rag.web.fetch import Fetcher
 from tests.ingest.jobs.conftest import MakeJobs, records, wait_for_job
 from tests.support.hashed_model import HashedModel
 from tests.support.qdrant_server import QdrantServer
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -33,13 +33,6 @@ def client(server: QdrantServer) -> Iterator[Server]:
     client = Server(load_settings(None, qdrant_url=server.url))
     yield client
     client.close()
-
-
-def until(there: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not there():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_a_job_waits_for_its_database_and_survives_a_restart_meanwhile(

@@ -18,6 +18,7 @@ from rag.ingest.sources import Limits, Source, web_source
 from rag.store.sql.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, reasons, records, statuses, wait_for_job
 from tests.support.page_server import PageServer, Reply, generated_page
+from tests.support.waiting import until
 
 
 def test_the_speed_is_that_of_late() -> None:
@@ -90,10 +91,7 @@ def test_the_work_of_a_worker_whose_job_was_taken_over_is_not_counted(
 
     monkeypatch.setattr(ingestor, "store_all", taken_over)
     job_id = jobs.submit(records(3), library="main")
-    end = time.monotonic() + 60
-    while database.rows("SELECT worker FROM jobs")[0]["worker"] != "another":
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: database.rows("SELECT worker FROM jobs")[0]["worker"] == "another")
     time.sleep(0.2)
     assert statuses(jobs.job(job_id)) == [""] * 3 and jobs.job(job_id).state == "running"
     database.jobs.release("another")
