@@ -6,7 +6,6 @@ import functools
 import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -88,13 +87,6 @@ def test_an_address_that_nobody_verified_means_nobody() -> None:
 )
 def test_what_a_grant_may_name(text: str, subject: str) -> None:
     assert parse_subject(text) == subject
-
-
-@pytest.fixture
-def database(database_location: Path | str) -> Iterator[Database]:
-    opened = Database(database_location)
-    yield opened
-    opened.close()
 
 
 def test_owners_grant_and_others_do_not(database: Database) -> None:
