@@ -231,6 +231,14 @@ def ingestor(small_library: Library, model: HashedModel, parser: Parser, page_se
 
 
 @pytest.fixture
+def results_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the test, to which benchmarks now write their results."""
+    for module in ("report", "samples"):
+        monkeypatch.setattr(f"benchmarks.{module}.OUT", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def runs() -> Iterator[Runs]:
     """Yield separate runs for each test, stopped after it."""
     all_runs = Runs(MODES)

@@ -6,15 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import answers, report, samples
+from benchmarks import answers
 
 
-def test_a_row_for_each_setting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(report, "OUT", tmp_path)
-    monkeypatch.setattr(samples, "OUT", tmp_path)
-    assert answers.main(["examples", "--data", str(tmp_path), "--limit", "2"]) == 0
+def test_a_row_for_each_setting(results_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert answers.main(["examples", "--data", str(results_folder), "--limit", "2"]) == 0
     rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
     assert [row[1].partition(",")[0] for row in rows] == ["fast", "fast", "deep", "deep", "classic"]
     assert {row[2] for row in rows} == {"2 of 2"}

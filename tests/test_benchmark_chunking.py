@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import chunking, report, samples
+from benchmarks import chunking
 from benchmarks.chunking import Piece, System, ends_inside, measure
 from benchmarks.datasets import Dataset
 from rag.ingest.chunking import CHUNKERS
@@ -21,23 +21,19 @@ def piece(end: int) -> Piece:
 
 
 @pytest.fixture(autouse=True)
-def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Redirect results to a folder of the test, and load no weights."""
-    monkeypatch.setattr(report, "OUT", tmp_path)
-    monkeypatch.setattr(samples, "OUT", tmp_path)
+def no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunking, "load_embedding_model", lambda name: HashedModel())
-    return tmp_path
 
 
-def test_it_runs_on_the_sample_pages(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert chunking.main(["--data", str(out / "none"), "--json"]) == 0
+def test_it_runs_on_the_sample_pages(results_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert chunking.main(["--data", str(results_folder / "none"), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["system"] for row in rows][: len(CHUNKERS)] == list(CHUNKERS)
     ours = rows[: len(CHUNKERS)]
     assert all(row["over"] == 0 and row["inside"] <= 0.02 and 1 <= row["work"] <= 1.5 for row in ours)
     peer = next(row for row in rows if row["system"] == "*SemanticChunker*")
     assert peer["work"] > 2
-    assert "| semantic |" in (out / "chunking.md").read_text(encoding="utf-8")
+    assert "| semantic |" in (results_folder / "chunking.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import gate, intervals, report, samples
+from benchmarks import gate, intervals, report
 from benchmarks.gate import MECHANISMS, Bench, Row
 from benchmarks.plain_search import Piece, PlainSearch, pieces_of
 from benchmarks.quoted import Quoted, _score
@@ -92,20 +92,14 @@ def test_the_best_rival_is_the_one_to_beat() -> None:
     assert "Better in 1 rows, worse in 1, not significant in 1." in table
 
 
-@pytest.fixture
-def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(samples, "OUT", tmp_path)
-    return tmp_path
-
-
 def test_without_any_set_the_sample_pages_are_measured_and_written(
-    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    results_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = out / "quality.md"
+    page = results_folder / "quality.md"
     marks = (f"{report.BEGIN.format(gate.COMMAND.format(name))}\n{report.END}\n" for name in ("retrieval", "quoted"))
     page.write_text("".join(marks))
     monkeypatch.setattr(gate, "PAGE", page)
-    assert gate.main(["retrieval", "quoted", "--data", str(out / "none"), "--limit", "6", "--publish"]) == 0
+    assert gate.main(["retrieval", "quoted", "--data", str(results_folder / "none"), "--limit", "6", "--publish"]) == 0
     said, written = capsys.readouterr().out, page.read_text()
     assert "Skipped: xquad-en: missing" in said
     for row in ("examples, recall@4000", "examples, all@4000", "examples, sentences in the evidence"):
@@ -114,14 +108,14 @@ def test_without_any_set_the_sample_pages_are_measured_and_written(
 
 
 def test_what_breaks_costs_its_rows_and_no_more(
-    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    results_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def breaks(bench: Bench, name: str) -> Iterator[Row]:
         yield _row(1.0, 0.5)
         raise LookupError(name)
 
     monkeypatch.setitem(gate.MECHANISMS, "quoted", dataclasses.replace(MECHANISMS["quoted"], measure=breaks))
-    assert gate.main(["quoted", "extraction", "--data", str(out / "none")]) == 1
+    assert gate.main(["quoted", "extraction", "--data", str(results_folder / "none")]) == 1
     said = capsys.readouterr().out
     assert "examples: LookupError" in said and "Better in 1 rows" in said
     assert "Skipped: wcxb aeb: missing" in said

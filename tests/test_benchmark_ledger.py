@@ -7,17 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import ledger, report, samples
+from benchmarks import ledger
 from benchmarks.datasets import Dataset
 from benchmarks.ledger import Result, pairs_of, rows_of
 
 
-def test_it_runs_on_the_sample_pages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for module in (report, samples):
-        monkeypatch.setattr(module, "OUT", tmp_path)
-    assert ledger.main(["--data", str(tmp_path / "none"), "--sets", "examples", "--limit", "5", "--json"]) == 0
+def test_it_runs_on_the_sample_pages(results_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ledger.main(["--data", str(results_folder / "none"), "--sets", "examples", "--limit", "5", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert rows[0]["without a search"] == "0.00"
     assert len({row["questions"] for row in rows}) == 1 and len(rows) == 3

@@ -7,35 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import multihop, report, samples
+from benchmarks import multihop
 from benchmarks.datasets import Dataset
 from benchmarks.multihop import Result, rows_of
 
 
-def test_it_runs_on_the_sample_pages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for module in (report, samples):
-        monkeypatch.setattr(module, "OUT", tmp_path)
-    given = [
-        "--data",
-        str(tmp_path / "none"),
-        "--sets",
-        "examples",
-        "--limit",
-        "3",
-        "--modes",
-        "one,judge",
-        "--searches",
-        "3",
-        "--json",
-    ]
-    assert multihop.main(given) == 0
+def test_it_runs_on_the_sample_pages(results_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = "--sets examples --limit 3 --modes one,judge --searches 3 --json"
+    assert multihop.main(["--data", str(results_folder / "none"), *options.split()]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["way"] for row in rows] == ["one search", "judge, max. 3"]
     assert [row["questions"] for row in rows] == [3] * 2
     assert rows[0]["searches"] == 1.0 and all(1.0 <= row["searches"] <= 3.0 for row in rows[1:])
-    assert "| judge, max. 3 |" in (tmp_path / "multihop.md").read_text(encoding="utf-8")
+    assert "| judge, max. 3 |" in (results_folder / "multihop.md").read_text(encoding="utf-8")
 
 
 def test_kinds_are_told_apart_and_gains_are_paired() -> None:

@@ -33,12 +33,10 @@ def question(*quotes: str, name: str = "q", **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Redirect results to a folder of the test, and load no weights."""
-    monkeypatch.setattr(report, "OUT", tmp_path)
-    monkeypatch.setattr(samples, "OUT", tmp_path)
-    monkeypatch.setattr(running, "CACHE", tmp_path / "runs")
-    return tmp_path
+def out(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Redirect results and cached runs to a folder of the test."""
+    monkeypatch.setattr(running, "CACHE", results_folder / "runs")
+    return results_folder
 
 
 class TestScores:
