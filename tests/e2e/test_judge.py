@@ -57,10 +57,10 @@ def ask_judge(page: Page, question: str, language: Language) -> None:
     wait_until_idle(page)
 
 
-def open_summary(page: Page, key: str, seen: str, place: int = 0) -> None:
-    """Open the expander with this key once the page has settled."""
+def open_summary(page: Page, key: str, seen: str) -> None:
+    """Open the first expander with this key once the page has settled."""
     wait_until_idle(page)
-    open_expander(page.locator(f"[class*='st-key-{key}-'] details").nth(place), page.locator(seen).first)
+    open_expander(page.locator(f"[class*='st-key-{key}-'] details").first, page.locator(seen).first)
     wait_until_idle(page)
 
 

@@ -182,10 +182,10 @@ def asked(page: AppTest, app: App, *questions: str) -> AppTest:
     return page
 
 
-def newest(app: App, owner: str = "") -> TurnView:
+def newest(app: App) -> TurnView:
     """Return the latest turn of all conversations."""
-    latest = app.conversations.conversations("main", owner)[0]
-    return app.conversations.turns(latest.id, owner)[-1]
+    latest = app.conversations.conversations("main")[0]
+    return app.conversations.turns(latest.id)[-1]
 
 
 def change_answer(app: App, **changes: Any) -> None:

@@ -105,8 +105,8 @@ def _ignore(stage: str) -> None:
     pass
 
 
-def take_in(ingestor: Ingestor, chunker: str, text: str = PAGE_TEXT) -> str:
-    source = Source("x", URL, "import", record={"url": URL, "title": "Lighthouse", "text": text})
+def take_in(ingestor: Ingestor, chunker: str) -> str:
+    source = Source("x", URL, "import", record={"url": URL, "title": "Lighthouse", "text": PAGE_TEXT})
     return store_page(ingestor.with_chunker(chunker), ingestor.read(source, _ignore), _ignore).url_hash
 
 

@@ -21,11 +21,11 @@ def encoder() -> SparseEncoder:
     return SparseEncoder()
 
 
-def laid_out(encoder: SparseEncoder, each: int = 8) -> tuple[PageMap, dict[str, str]]:
+def laid_out(encoder: SparseEncoder) -> tuple[PageMap, dict[str, str]]:
     """Return a map of pages about three subjects, and the subject of each page."""
     pages, texts, talk_of = [], {}, {}
     for talk, words in TALKS.items():
-        for at in range(each):
+        for at in range(8):
             chosen = [words[(at + step) % len(words)] for step in range(4)]
             text = "，".join([talk, *chosen]) + "。" if talk == "细胞" else f"The {talk} has {', '.join(chosen)}."
             page = make_page(len(pages) + 1, "", text, "en")

@@ -72,19 +72,19 @@ def draft(key: str, *, chunks: int = 4, version: int = 0, site: str = "a.example
     )
 
 
-def unit(rng: np.random.Generator, rows: int, dimension: int = DIMENSION) -> NDArray[np.float32]:
-    vectors = rng.standard_normal((rows, dimension)).astype(np.float32)
+def unit(rng: np.random.Generator, rows: int) -> NDArray[np.float32]:
+    vectors = rng.standard_normal((rows, DIMENSION)).astype(np.float32)
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
-def sparse_vector(rng: np.random.Generator, terms: int = 6, vocabulary: int = 60) -> SparseVector:
-    indices = sorted(rng.choice(vocabulary, size=terms, replace=False).tolist())
-    return SparseVector(indices, rng.uniform(0.5, 2.0, terms).round(3).tolist())
+def sparse_vector(rng: np.random.Generator) -> SparseVector:
+    indices = sorted(rng.choice(60, size=6, replace=False).tolist())
+    return SparseVector(indices, rng.uniform(0.5, 2.0, 6).round(3).tolist())
 
 
-def open_edge(folder: Path, name: str = "main") -> tuple[EdgeClient, Library]:
+def open_edge(folder: Path) -> tuple[EdgeClient, Library]:
     client = EdgeClient(folder)
-    return client, open_library(client, name, MODEL, DIMENSION)
+    return client, open_library(client, "main", MODEL, DIMENSION)
 
 
 def point_id(number: int) -> str:

@@ -26,9 +26,8 @@ OTHER = "another"
 class Encoder:
     """An encoder that records its texts, and has no vector for those with "unreadable"."""
 
-    def __init__(self, dimension: int = DIMENSION, delay: float = 0.0) -> None:
+    def __init__(self, delay: float = 0.0) -> None:
         self.texts: list[str] = []
-        self._dimension = dimension
         self._delay = delay
 
     def __call__(self, passages: Sequence[Passage]) -> list[Encoded]:

@@ -217,8 +217,8 @@ class _Handler(Handler):
 class Listener:
     """A bare listening socket that counts connections."""
 
-    def __init__(self, host: str = "127.0.0.1") -> None:
-        self._socket = socket.create_server((host, 0))
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
         self._socket.settimeout(0.05)
         self.port = int(self._socket.getsockname()[1])
         self.connections = 0

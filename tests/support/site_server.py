@@ -55,7 +55,7 @@ class SiteServer(WebServer):
     return 500; the same share never responds, redirects in a loop, and has each kind of second address.
     """
 
-    def __init__(self, pages: int = 300, *, delay: float = 0.15, share: float = 0.01, robots: str = "") -> None:
+    def __init__(self, pages: int = 300, *, delay: float = 0.15, share: float = 0.01) -> None:
         super().__init__(_Handler)
         self.delay = delay
         self.max_open = 0
@@ -65,7 +65,6 @@ class SiteServer(WebServer):
         self._versions: Counter[int] = Counter()
         self._open = 0
         self._hanging: list[socket.socket] = []
-        self._robots = robots or f"User-agent: *\nDisallow: /private/\nSitemap: {self.url('/sitemap-index.xml')}\n"
         self._lay_out(pages, max(1, round(pages * share)))
 
     def paths(self, *outcomes: Outcome) -> list[str]:
@@ -135,7 +134,8 @@ class SiteServer(WebServer):
 
     def _list(self, target: str) -> Answer | None:
         if target == "/robots.txt":
-            return Answer(self._robots.encode(), "text/plain")
+            rules = f"User-agent: *\nDisallow: /private/\nSitemap: {self.url('/sitemap-index.xml')}\n"
+            return Answer(rules.encode(), "text/plain")
         if target == "/sitemap-index.xml":
             inner = "".join(f"<sitemap><loc>{self.url(path)}</loc></sitemap>" for path in ("/map0.xml.gz", "/map1.xml"))
             return Answer(f'<sitemapindex xmlns="{_NAMESPACE}">{inner}</sitemapindex>'.encode(), _XML)

@@ -19,14 +19,14 @@ class SimulatedCrash(BaseException):
 
 
 class SteppedClient:
-    """A client of a database that others also write; `before` gets the name of each call beforehand.
+    """A client of a database that others also write; `before` is called before each call.
 
     `log` has the writes so far, to be repeated: a network may deliver one late, or twice.
     """
 
-    def __init__(self, client: QdrantClient, before: Callable[[str], None] = lambda name: None) -> None:
+    def __init__(self, client: QdrantClient) -> None:
         self.real = client
-        self.before = before
+        self.before: Callable[[], None] = lambda: None
         self.log: list[Callable[[], Any]] = []
         self._client = self  # so that `is_shared` is true of it
 
@@ -36,7 +36,7 @@ class SteppedClient:
             return value
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            self.before(name)
+            self.before()
             if name in _WRITES:
                 self.log.append(lambda: value(*args, **kwargs))
             try:
@@ -95,7 +95,7 @@ class Writer:
         self.done = True
         self._there.release()
 
-    def _wait(self, name: str) -> None:
+    def _wait(self) -> None:
         if threading.current_thread() is not self._thread:
             return
         self._there.release()

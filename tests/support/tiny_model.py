@@ -30,16 +30,14 @@ LESSONS = [
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
-def build_tiny_model(
-    folder: Path, *, pooling: Literal["cls", "mean", "max"] | None = "mean", dimension: int = 32, seed: int = 7
-) -> Path:
+def build_tiny_model(folder: Path, *, pooling: Literal["cls", "mean", "max"] | None = "mean", seed: int = 7) -> Path:
     """Save the model in `folder` and return it; without `pooling` there is no pooling file."""
-    _save(folder, "Model", seed, hidden_size=dimension, intermediate_size=dimension * 2)
+    _save(folder, "Model", seed, hidden_size=32, intermediate_size=64)
     if pooling is not None:
         modes = {f"pooling_mode_{mode}": key == pooling for key, mode in _MODES.items()}
         file = folder / "1_Pooling" / "config.json"
         file.parent.mkdir()
-        file.write_text(json.dumps({"word_embedding_dimension": dimension, **modes}), "utf-8")
+        file.write_text(json.dumps({"word_embedding_dimension": 32, **modes}), "utf-8")
     return folder
 
 

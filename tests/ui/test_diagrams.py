@@ -24,8 +24,9 @@ def texts(svg: str) -> list[str]:
     return ["".join(one.itertext()) for one in ElementTree.fromstring(svg).iter() if one.tag.endswith("text")]
 
 
-def step(number: int, text: str = HOSTILE, **more: object) -> dict[str, object]:
-    return {"id": f"s{number}", "sub_question": text, "status": "done", "needs": [], "by": "plan", "round": 1, **more}
+def step(number: int, **more: object) -> dict[str, object]:
+    told = {"id": f"s{number}", "sub_question": HOSTILE, "status": "done", "needs": [], "by": "plan", "round": 1}
+    return {**told, **more}
 
 
 def test_the_way_of_a_run() -> None:

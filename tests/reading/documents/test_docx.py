@@ -222,11 +222,9 @@ def numbered(name: int, level: int, text: str) -> str:
     return paragraph(run(text), properties=f"<w:numPr><w:ilvl w:val='{level}'/><w:numId w:val='{name}'/></w:numPr>")
 
 
-def level(depth: int, form: str, text: str, start: int = 1, more: str = "") -> str:
-    return (
-        f"<w:lvl w:ilvl='{depth}'><w:start w:val='{start}'/><w:numFmt w:val='{form}'/>{more}"
-        f"<w:lvlText w:val='{text}'/></w:lvl>"
-    )
+def level(depth: int, form: str, text: str) -> str:
+    start = f"<w:lvl w:ilvl='{depth}'><w:start w:val='1'/>"
+    return f"{start}<w:numFmt w:val='{form}'/><w:lvlText w:val='{text}'/></w:lvl>"
 
 
 def test_numbers_are_counted_as_word_counts_them() -> None:

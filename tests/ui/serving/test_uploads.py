@@ -20,9 +20,9 @@ MB = 1_000_000
 class Server:
     """A Streamlit that stores what the middleware lets through; `ann` and `ben` are admitted, `eve` is not."""
 
-    def __init__(self, session_mb: int = 2, total_mb: int = 3) -> None:
+    def __init__(self) -> None:
         self.manager = MemoryUploadedFileManager("/_stcore/upload_file")
-        self.app = UploadLimits(self._keep, session_mb, total_mb)
+        self.app = UploadLimits(self._keep, session_mb=2, total_mb=3)
         self.sent: list[dict[str, Any]] = []
 
     def keep(self, tab: str, name: str, size: int) -> None:
