@@ -38,7 +38,7 @@ from tests.support.forked_process import start_process
 from tests.support.hashed_model import HashedModel
 from tests.support.site_server import OUTCOME_BY_ERROR, SiteServer, merge_duplicates
 
-_DEADLINE = 2.0
+_DEADLINE = 1.0
 
 
 class ImportProcess:

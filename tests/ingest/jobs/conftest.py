@@ -38,7 +38,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 @pytest.fixture
 def fetcher(site: SiteServer, page_server: PageServer) -> Iterator[Fetcher]:
-    with Fetcher([site.pair, page_server.pair], deadline=2.0, rate_limiter=RateLimiter(8, 0.0)) as one:
+    with Fetcher([site.pair, page_server.pair], deadline=1.0, rate_limiter=RateLimiter(8, 0.0)) as one:
         yield one
 
 
