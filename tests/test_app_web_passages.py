@@ -20,11 +20,8 @@ from rag.types import Answer, Passage
 from tests.support.answering import passage
 from tests.support.apps import open_app
 from tests.support.page_server import PageServer
-from tests.web.test_search import Service, service
 
 pytestmark = pytest.mark.weights
-
-__all__ = ["service"]
 
 PAGE = (
     "<html lang='en'><head><title>Lanterns of Kalvik</title></head><body><article><h1>Lanterns of Kalvik</h1>"
@@ -40,28 +37,29 @@ def ask(app: App, *, web: bool) -> Answer:
     return app.wait(app.ask(question), 120)
 
 
-def open_with_web(folder: Path, service: Service, pages: PageServer, forbidden: str = "") -> App:
-    hosts = f"{pages.pair[0]}:{pages.pair[1]}"
-    return open_app(folder, searxng_url=service.address, web_search_except=forbidden, fetch_allow_private_hosts=hosts)
+def open_with_web(folder: Path, pages: PageServer, forbidden: str = "") -> App:
+    hosts = f"{pages.host}:{pages.port}"
+    return open_app(folder, searxng_url=pages.origin, web_search_except=forbidden, fetch_allow_private_hosts=hosts)
+
+
+def add_page(pages: PageServer, *refused: str) -> str:
+    """Serve the page, and searches that find it after the `refused` addresses; return its URL."""
+    url = pages.add("/kalvik", PAGE)
+    pages.add("/search", json.dumps({"results": [{"url": one, "title": "Kalvik"} for one in (*refused, url)]}))
+    return url
 
 
 @pytest.mark.parametrize("forbidden", ["", "main"])
-def test_the_web_is_read_only_where_it_is_allowed(
-    tmp_path: Path, service: Service, page_server: PageServer, forbidden: str
-) -> None:
-    url = page_server.add("/kalvik", PAGE)
-    refused = "http://169.254.169.254/latest/meta-data"
-    service.body = json.dumps(
-        {"results": [{"url": refused, "title": "", "content": ""}, {"url": url, "title": "Kalvik"}]}
-    ).encode()
-    with closing(open_with_web(tmp_path, service, page_server, forbidden)) as app:
-        assert ask(app, web=False).outcome == "not_in_pages" and not service.asked
+def test_the_web_is_read_only_where_it_is_allowed(tmp_path: Path, page_server: PageServer, forbidden: str) -> None:
+    url = add_page(page_server, "http://169.254.169.254/latest/meta-data")
+    with closing(open_with_web(tmp_path, page_server, forbidden)) as app:
+        assert ask(app, web=False).outcome == "not_in_pages" and not page_server.count("/search")
         answer = ask(app, web=True)
         tool = Question(QUESTION, ("main",), "tool", options=RunOptions(route="web"))
         told = app.wait(app.ask(tool), 120)
         if forbidden:
             assert told.notice and told.notice.code == "web_tool_off"
-            assert answer.outcome == "not_in_pages" and not service.asked
+            assert answer.outcome == "not_in_pages" and not page_server.count("/search")
             return
         assert "Ingrid Solheim" in answer.text and "Ingrid Solheim" in told.text
         assert answer.citations[0].url == told.citations[0].url == url and told.tools[0].name == "web_search"
@@ -75,20 +73,19 @@ LATER = "How many lanes does the bridge of Sydney have?"
 
 @pytest.mark.parametrize("mode", ["research", "fast", "deep"])
 def test_follow_ups_to_a_report_are_answered_from_its_ledger_first(
-    tmp_path: Path, service: Service, page_server: PageServer, mode: str
+    tmp_path: Path, page_server: PageServer, mode: str
 ) -> None:
     """The page is only on the web: once it is read, the follow-up needs no search of the web or of the library."""
-    url = page_server.add("/kalvik", PAGE)
-    service.body = json.dumps({"results": [{"url": url, "title": "Kalvik"}]}).encode()
-    with closing(open_with_web(tmp_path, service, page_server)) as app:
+    url = add_page(page_server)
+    with closing(open_with_web(tmp_path, page_server)) as app:
         first = converse(app, QUESTION, "research", web="allowed")
-        assert "Ingrid Solheim" in first.text and len(service.asked) == 1
+        assert "Ingrid Solheim" in first.text and page_server.count("/search") == 1
         then = converse(app, ASKED_ON, mode, web="allowed")
         assert "since 1987" in then.text and then.citations[0].url == url
-        assert (len(service.asked), page_server.count("/kalvik"), then.searches) == (1, 1, ())
+        assert (page_server.count("/search"), page_server.count("/kalvik"), then.searches) == (1, 1, ())
         assert any("ledger" in one.ranks for one in then.passages)
         other = converse(app, LATER, mode, web="allowed")
-        assert len(service.asked) == 1 + (mode == "research") and "1987" not in other.text
+        assert page_server.count("/search") == 1 + (mode == "research") and "1987" not in other.text
         alone = app.wait(app.converse(Question(ASKED_ON, ("main",), mode)).run_id, 120)
         assert alone.outcome == "not_in_pages", "another conversation knows nothing of it"
 
@@ -127,11 +124,10 @@ def test_a_span_is_read_from_the_version_of_its_passage() -> None:
 
 
 def test_a_library_without_the_answer_is_not_quoted_next_to_the_web(
-    samples_folder: Path, tmp_path: Path, service: Service, page_server: PageServer
+    samples_folder: Path, tmp_path: Path, page_server: PageServer
 ) -> None:
-    url = page_server.add("/kalvik", PAGE)
-    service.body = json.dumps({"results": [{"url": url, "title": "Kalvik"}]}).encode()
-    with closing(open_with_web(copytree(samples_folder, tmp_path / "data"), service, page_server)) as app:
+    url = add_page(page_server)
+    with closing(open_with_web(copytree(samples_folder, tmp_path / "data"), page_server)) as app:
         answer = ask(app, web=True)
         assert "Ingrid Solheim" in answer.text and {one.url for one in answer.citations} == {url}
         assert (answer.outcome, answer.notice) == ("answered", None)

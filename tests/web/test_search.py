@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -16,6 +13,7 @@ import pytest
 from rag.config import load_settings
 from rag.errors import WebSearchError
 from rag.web.search import MAX_HITS, MAX_REPLY_BYTES, SearXNG, Tavily, WebHit, WebSearch, web_search
+from tests.support.loopback import Handler, LoopbackServer
 
 PAGES = [
     {
@@ -33,54 +31,34 @@ HITS = [
 ]
 
 
-@dataclass
-class Service:
-    """A service that answers with `body` and `status`, a piece every `pause` seconds, and records its requests."""
+class Service(LoopbackServer):
+    """A service that answers with `body` and `status`, a byte every `pause` seconds, and records its requests."""
 
-    body: bytes = json.dumps({"results": PAGES}).encode()
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-    pause: float = 0.0
-    asked: list[tuple[str, str, dict[str, str], str]] = field(default_factory=list)
-    address: str = ""
+    def __init__(self) -> None:
+        super().__init__(_Handler)
+        self.body, self.status, self.pause = json.dumps({"results": PAGES}).encode(), 200, 0.0
+        self.headers: dict[str, str] = {}
+        self.asked: list[tuple[str, dict[str, str], str]] = []
+
+
+class _Handler(Handler):
+    def post(self) -> None:
+        service = self.server.owner
+        service.asked.append((self.path, self.given_headers(), self.read_body().decode()))
+        if not service.pause:
+            return self.send_whole(service.status, service.body, service.headers)
+        self.send_head(service.status, len(service.body), service.headers)
+        for byte in service.body:
+            self.wfile.write(bytes([byte]))
+            if service.closing.wait(service.pause):
+                return None
+        return None
 
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    told, over = Service(), threading.Event()
-
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            length = int(self.headers.get("content-length") or 0)
-            given = self.rfile.read(length).decode()
-            told.asked.append((self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, given))
-            self.send_response(told.status)
-            for name, value in told.headers.items():
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(told.body)))
-            self.end_headers()
-            step = 1 if told.pause else len(told.body) or 1
-            try:
-                for start in range(0, len(told.body), step):
-                    self.wfile.write(told.body[start : start + step])
-                    if told.pause and over.wait(told.pause):
-                        return
-            except OSError:
-                return
-
-        def do_POST(self) -> None:
-            self._answer()
-
-        def log_message(self, *_: object) -> None:
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    told.address = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield told
-    over.set()
-    server.shutdown()
-    server.server_close()
+    with Service() as running:
+        yield running
 
 
 KINDS: list[Callable[[str], WebSearch]] = [
@@ -92,22 +70,22 @@ EACH = pytest.mark.parametrize("made", KINDS, ids=["searxng", "tavily"])
 
 @EACH
 def test_each_page_is_found_once_and_told_on_a_line(service: Service, made: Callable[[str], WebSearch]) -> None:
-    assert made(service.address).find("龙井茶 grows?") == HITS
-    assert made(service.address).find("tea", limit=1) == HITS[:1]
+    assert made(service.origin).find("龙井茶 grows?") == HITS
+    assert made(service.origin).find("tea", limit=1) == HITS[:1]
 
 
 def test_searxng_is_asked_in_its_own_words(service: Service) -> None:
-    SearXNG(service.address).find("龙井茶 & more")
-    method, path, headers, given = service.asked[0]
-    assert (method, path) == ("POST", "/search")
+    SearXNG(service.origin).find("龙井茶 & more")
+    path, headers, given = service.asked[0]
+    assert path == "/search"
     assert parse_qs(given) == {"q": ["龙井茶 & more"], "format": ["json"]}
     assert "authorization" not in headers and "cookie" not in headers
 
 
 def test_tavily_is_asked_in_its_own_words(service: Service) -> None:
-    Tavily("a-key", service.address).find("x" * 1000, limit=99)
-    method, path, headers, given = service.asked[0]
-    assert (method, path, headers["authorization"]) == ("POST", "/search", "Bearer a-key")
+    Tavily("a-key", service.origin).find("x" * 1000, limit=99)
+    path, headers, given = service.asked[0]
+    assert (path, headers["authorization"]) == ("/search", "Bearer a-key")
     assert json.loads(given) == {"query": "x" * 400, "max_results": MAX_HITS}
 
 
@@ -132,7 +110,7 @@ def test_what_goes_wrong_has_its_sentence(
     service: Service, made: Callable[[str], WebSearch], status: int, body: bytes, code: str
 ) -> None:
     service.status, service.body = status, body
-    search = made(service.address)
+    search = made(service.origin)
     with pytest.raises(WebSearchError) as caught:
         search.find("tea")
     assert caught.value.code == code
@@ -141,9 +119,9 @@ def test_what_goes_wrong_has_its_sentence(
 
 @EACH
 def test_no_redirect_is_followed(service: Service, made: Callable[[str], WebSearch]) -> None:
-    service.status, service.headers = 302, {"location": f"{service.address}/elsewhere"}
+    service.status, service.headers = 302, {"location": f"{service.origin}/elsewhere"}
     with pytest.raises(WebSearchError) as caught:
-        made(service.address).find("tea")
+        made(service.origin).find("tea")
     assert caught.value.code == "web_search_failed"
     assert len(service.asked) == 1
 
@@ -153,7 +131,7 @@ def test_a_service_that_drips_is_not_waited_for(service: Service, made: Callable
     service.pause = 0.05
     began = time.monotonic()
     with pytest.raises(WebSearchError) as caught:
-        made(service.address).find("tea")
+        made(service.origin).find("tea")
     assert caught.value.code == "web_search_slow"
     assert time.monotonic() - began < 0.05 * len(service.body) / 2
 
@@ -178,16 +156,16 @@ def test_hostile_results_are_no_pages(service: Service, made: Callable[[str], We
         {"url": "https://good.example/", "title": "ti\u202etle\x1b[31m" + "x" * 5000, "content": {"a": 1}},
     ]
     service.body = json.dumps({"results": rows}).encode()
-    (hit,) = made(service.address).find("tea")
+    (hit,) = made(service.origin).find("tea")
     assert (hit.url, hit.title[:8], len(hit.title), hit.snippet) == ("https://good.example/", "title[31", 300, "")
     service.body = b'{"results": []}'
-    assert made(service.address).find("tea") == []
+    assert made(service.origin).find("tea") == []
 
 
 def test_the_environments_proxy_is_not_asked(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert SearXNG(service.address).find("tea") == HITS
+    assert SearXNG(service.origin).find("tea") == HITS
 
 
 def test_the_settings_choose_the_service() -> None:
