@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
@@ -263,12 +264,15 @@ def test_stopping_keeps_the_text_in_the_conversation_too(talk: Talk) -> None:
 
 
 def test_a_tab_that_comes_back_finds_the_run_again(talk: Talk) -> None:
-    asked = talk.begin(FIRST, ScriptedReasoner(answers=[["In 1953. [1]", 2.0, " More."]]))
+    release = threading.Event()
+    talk.retriever.before = lambda: release.wait(60)
+    asked = talk.begin(FIRST)
     (turn,) = talk.kept.turns(asked.conversation_id)
     assert (turn.state, turn.run_id, turn.answer) == ("running", asked.run_id, None)
     assert talk.runs.events(turn.run_id) is not None
     with pytest.raises(RagError, match="still being answered"):
         talk.begin(SECOND, conversation_id=asked.conversation_id)
+    release.set()
     talk.runs.wait(turn.run_id, 60)
     (turn,) = talk.kept.turns(asked.conversation_id)
     assert turn.state == "done" and turn.answer is not None

@@ -112,10 +112,12 @@ def test_without_an_answer_nothing_is_proposed() -> None:
 
 
 def test_they_come_after_the_answer_and_are_counted(talk: Talk) -> None:
+    release = threading.Event()
+
     class Slow(QueueModel):
         async def _agenerate(self, messages, *arguments, **options):  # type: ignore[no-untyped-def]
             if "further questions" in messages[0].text:
-                await asyncio.sleep(2.0)
+                await asyncio.to_thread(release.wait, 60)
             return self._generate(messages, **{k: v for k, v in options.items() if k != "run_manager"})
 
     replies: list[Any] = [["Mount Aso erupted in 1953.[1]"], "How wide is the crater?\nWhich town lies inside it?"]
@@ -123,6 +125,7 @@ def test_they_come_after_the_answer_and_are_counted(talk: Talk) -> None:
     asked, turn = talk.ask(FIRST, ChatReasoner(model), suggest=True, likelihood=lambda _, passages: 1.0)
     assert turn.answer is not None and turn.suggestions == ()
     assert turn.answer.usage.calls == 1
+    release.set()
     suggestions = until(lambda: talk.kept.turn(asked.turn_id).suggestions)
     assert suggestions[:2] == ("How wide is the crater?", "Which town lies inside it?")
     assert talk.kept.usage(asked.conversation_id).calls == 2

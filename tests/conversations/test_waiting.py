@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -232,28 +233,39 @@ def test_a_reply_to_nothing_is_refused(processes: Callable[..., Process]) -> Non
 def test_what_a_person_changes_holds_at_the_next_dispatch(
     processes: Callable[..., Process], changes: list[Change], text: str, code: str | None
 ) -> None:
-    process = processes(_begin_late, dispatch)
+    go = threading.Event()
+    process = processes(held(go), dispatch)
     asked = process.ask()
     for change in changes:
         process.kept.change(asked.turn_id, change)
+    go.set()
     answer = process.runs.wait(asked.run_id, 60)
     assert (answer.text, answer.notice and answer.notice.code) == (text, code)
 
 
-async def _begin_late(state: State) -> State:
-    await asyncio.sleep(0.5)
-    return {}
+def held(go: threading.Event) -> Callable[[State], Awaitable[State]]:
+    """Return a node that waits for `go`."""
+
+    async def begin(state: State) -> State:
+        await asyncio.to_thread(go.wait, 60)
+        return {}
+
+    return begin
 
 
 def test_finishing_now_and_more_seconds(processes: Callable[..., Process]) -> None:
-    process = processes(_begin_late, dispatch)
+    go = threading.Event()
+    process = processes(held(go), dispatch)
     asked = process.ask(options=RunOptions(calls=20))
     process.kept.change(asked.turn_id, Change("finish"))
+    go.set()
     assert process.runs.wait(asked.run_id, 60).text == ""
     with _refused("turn_unknown"):
         process.kept.change(asked.turn_id, Change("finish"))
+    go.clear()
     slow = process.ask(options=RunOptions(calls=20, seconds=0.3))
     process.kept.change(slow.turn_id, Change("budget", {"seconds": 60}))
+    go.set()
     assert process.runs.wait(slow.run_id, 60).text == "abcdefghij"
     with _refused("turn_unknown"):
         process.kept.change(slow.turn_id, Change("finish"), "ada")

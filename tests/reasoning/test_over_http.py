@@ -149,7 +149,7 @@ def test_an_answer_cut_by_the_models_limit(runs: Runs) -> None:
 
 @pytest.mark.parametrize("script", [[Reply(fault="hang")], [Reply(ANSWER, fault="hang")]])
 def test_a_server_that_hangs(runs: Runs, script: list[Reply], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat_models, "TIMEOUT_SECONDS", 2.0)
+    monkeypatch.setattr(chat_models, "TIMEOUT_SECONDS", 1.0)
     with ChatServer(script) as server:
         answer, _ = ask(runs, chat_reasoner(server.base_url))
     assert answer.outcome == "failed"

@@ -26,15 +26,13 @@ def _start(runs: Runs, reasoner: Any, retriever: Any = None, **options: Any) -> 
     return runs.start(Question(QUESTION), reasoner=reasoner, retriever=retriever, **options)
 
 
-def _hold(release: threading.Event) -> None:
-    release.wait(60)
-
-
 def test_starting_returns_at_once_and_events_come_in_order(runs: Runs) -> None:
     ask(runs, ScriptedReasoner())  # loads the imports
-    run_id = _start(runs, ScriptedReasoner(answers=[[1.5, "In 1953 [1]."]]))
+    release = threading.Event()
+    run_id = _start(runs, ScriptedReasoner(), FakeRetriever(before=lambda: release.wait(60)))
     assert (runs.answer(run_id), runs.count_unfinished()) == (None, 1)
     assert (runs.count_unfinished("fast", "deep"), runs.count_unfinished("research")) == (1, 0)
+    release.set()
     answer = runs.wait(run_id, 60)
     assert runs.count_unfinished() == 0
     events = runs.events(run_id)
@@ -49,7 +47,7 @@ def test_starting_returns_at_once_and_events_come_in_order(runs: Runs) -> None:
 
 def test_the_next_event_can_be_waited_for(runs: Runs) -> None:
     begin = threading.Event()
-    run_id = _start(runs, ScriptedReasoner(), FakeRetriever(before=lambda: _hold(begin)))
+    run_id = _start(runs, ScriptedReasoner(), FakeRetriever(before=lambda: begin.wait(60)))
     seen = 0
     while not any(e.kind == "step" and e.data["node"] == "retrieve" for e in runs.events(run_id)[:seen]):
         seen += len(runs.events(run_id, since=seen, wait=60))
@@ -91,7 +89,7 @@ def test_stopping_does_not_wait_for_the_model_and_keeps_the_text(runs: Runs) -> 
 
 def test_stopping_while_a_search_blocks(runs: Runs) -> None:
     release = threading.Event()
-    run_id = _start(runs, ScriptedReasoner(), FakeRetriever(before=lambda: _hold(release)))
+    run_id = _start(runs, ScriptedReasoner(), FakeRetriever(before=lambda: release.wait(60)))
     until_event(runs, run_id, "step")
     time.sleep(0.1)
     began = time.monotonic()

@@ -57,7 +57,7 @@ class FakeRetriever:
     queries: list[str] = field(default_factory=list)
     histories: list[list[str]] = field(default_factory=list)
     read_ids: list[list[str]] = field(default_factory=list)
-    before: Callable[[], None] | None = None
+    before: Callable[[], object] | None = None
     options: list[dict[str, Any]] = field(default_factory=list)
     web: Callable[[str], list[Passage]] | None = None
     reader: Any = None

@@ -133,9 +133,10 @@ class TestStatus:
         assert fetcher.rate_limiter.delay_of(page_server.pair) == 0.0
         assert page_server.count("/robots.txt") == 1
 
-    def test_no_answer_refuses_all(self, page_server: PageServer, robots: Robots) -> None:
+    def test_no_answer_refuses_all(self, page_server: PageServer) -> None:
         serve(page_server, "User-agent: *\nAllow: /", pause=60)
-        assert refusal(robots, page_server.url("/a")) == "robots_unreadable"
+        with Fetcher([page_server.pair], deadline=0.2) as hasty:
+            assert refusal(Robots(hasty), page_server.url("/a")) == "robots_unreadable"
 
     def test_redirects_are_followed(self, page_server: PageServer, robots: Robots) -> None:
         serve(page_server, "", status=301, headers={"Location": "/rules.txt"})
