@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -104,8 +105,7 @@ def test_a_new_process_lists_it_shows_the_same_and_goes_on(tmp_path: Path) -> No
     before = Talk(tmp_path)
     asked, shown = before.ask(FIRST)
     before.close()
-    after = Talk(tmp_path)
-    try:
+    with closing(Talk(tmp_path)) as after:
         assert after.kept.recover() == 0
         (one,) = after.kept.conversations("main")
         assert (one.id, one.title) == (asked.conversation_id, FIRST)
@@ -115,8 +115,6 @@ def test_a_new_process_lists_it_shows_the_same_and_goes_on(tmp_path: Path) -> No
         reasoner = ScriptedReasoner(answers=[WIDE])
         after.ask(SECOND, reasoner, conversation_id=one.id)
         assert (after.retriever.queries, after.retriever.histories) == ([SECOND], [[FIRST]])
-    finally:
-        after.close()
 
 
 LINK, OTHER = "https://cats.example/cats", "https://dogs.example/dogs?x=1"
@@ -301,8 +299,7 @@ def test_a_killed_server_keeps_finished_answers_and_reports_unfinished_ones(tmp_
     conversation_id = server.stdout.readline().strip()
     server.send_signal(signal.SIGKILL)
     server.wait()
-    after = Talk(tmp_path)
-    try:
+    with closing(Talk(tmp_path)) as after:
         assert after.kept.recover() == 1
         finished, cut = after.kept.turns(conversation_id)
         assert finished.answer is not None and finished.answer.outcome == "answered"
@@ -311,8 +308,6 @@ def test_a_killed_server_keeps_finished_answers_and_reports_unfinished_ones(tmp_
         assert cut.answer.text == "Its crater is 24 kilometres wide."
         _, again = after.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=conversation_id)
         assert again.answer is not None and find_history(again.answer.steps) == [FIRST]
-    finally:
-        after.close()
 
 
 def test_each_sees_their_own(talk: Talk) -> None:

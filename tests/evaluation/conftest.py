@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from rag.app import App
 from rag.cli import main
 from rag.config import Settings, load_settings
 from rag.evaluation.cases import Case, case_of, row_of
+from tests.support.chat_server import ChatServer
 
 TOWNS = ("Arl", "Brey", "Corm", "Dunmore", "Eskdale", "Farrow", "Glen", "Harrow", "Ilk", "Jarrow", "Kell", "Lorn")
 PAID = (
@@ -73,6 +75,11 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     (base / "set.jsonl").write_text("".join(json.dumps(row_of(case)) + "\n" for case in town_cases()))
     assert main(["--data-dir", str(base / "data"), "import", str(base / "pages.jsonl")]) == 0
     return load_settings(None, rag_data_dir=base / "data", qdrant_url="", llm_model="", llm_base_url="")
+
+
+def with_model(settings: Settings, server: ChatServer, **more: Any) -> App:
+    """Open an app whose chat model is on this server."""
+    return App(settings.model_copy(update={"llm_base_url": server.base_url, "llm_model": "test", **more}))
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,7 +17,7 @@ from rag.errors import RagError
 from rag.evaluation.cases import CLASSIC, NO_MODEL, Case, Setting, row_of
 from rag.evaluation.evaluation import Evaluation, Side
 from rag.evaluation.metrics import JUDGE_METRICS
-from tests.evaluation.conftest import TOWNS, toll, town_cases
+from tests.evaluation.conftest import TOWNS, toll, town_cases, with_model
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
 from tests.support.waiting import until
@@ -35,11 +36,8 @@ FEW = Setting(k=3, fetch_k=3)
 @pytest.fixture(scope="module")
 def run_id(settings: Settings) -> str:
     """Run every question with the defaults, and with three candidates."""
-    opened = App(settings)
-    try:
+    with closing(App(settings)) as opened:
         return run_of(opened, town_cases(), Setting(), FEW)
-    finally:
-        opened.close()
 
 
 def test_a_search_of_three_candidates_is_caught(app: App, run_id: str) -> None:
@@ -148,8 +146,7 @@ def test_what_people_thought_becomes_cases(app: App) -> None:
 
 
 def test_answers_are_scored_after_they_were_shown(settings: Settings) -> None:
-    app = App(settings.model_copy(update={"evaluate_answers": "all"}))
-    try:
+    with closing(App(settings.model_copy(update={"evaluate_answers": "all"}))) as app:
         before = len(app.evaluation.scores_over_time("main"))
         begun = app.converse(Question("What was the harbour toll of Glen?", ("main",)))
         app.wait(begun.run_id, 60)
@@ -158,8 +155,6 @@ def test_answers_are_scored_after_they_were_shown(settings: Settings) -> None:
         assert set(found) >= {"coverage", "max_similarity", "derived_relevance", "searches"}
         assert not {"recall@4000", "exact_match", "refusal_right"} & set(found)
         assert [scores for _, scores in app.evaluation.scores_over_time("main")][before:] == [found]
-    finally:
-        app.close()
 
 
 def label_all(app: App, count: int) -> None:
@@ -172,26 +167,22 @@ def label_all(app: App, count: int) -> None:
 
 
 def test_a_chat_model_and_none_side_by_side(settings: Settings) -> None:
-    with ChatServer(rules) as server:
-        app = App(settings.model_copy(update={"llm_base_url": server.base_url, "llm_model": "test"}))
-        try:
-            run_id = run_of(app, town_cases()[:2], Setting(), Setting(model=NO_MODEL), CLASSIC, judge=True)
-            figures = {
-                name: {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id, name))}
-                for name in ("fast", "fast/none", "classic")
-            }
-            assert figures["fast"]["calls"] == figures["classic"]["calls"] == 1.0 > figures["fast/none"]["calls"]
-            assert not JUDGE_METRICS & set(figures["fast"]), "nobody has labelled anything yet"
-            assert any(values["faithfulness"] is not None for values in app.evaluation.runs.scores(run_id).values())
-            label_all(app, 100)
-            shown = {one.metric.name for one in app.evaluation.figures(Side(run_id))}
-            assert "faithfulness" in shown
-            sides = [Side(run_id), Side(run_id, "classic")]
-            assert "faithfulness" in {one.metric.name for one in app.evaluation.compare(sides)[0]}
-            assert figures["classic"]["tokens"] > 0
-            assert app.evaluation.runs.run(run_id).judge
-        finally:
-            app.close()
+    with ChatServer(rules) as server, closing(with_model(settings, server)) as app:
+        run_id = run_of(app, town_cases()[:2], Setting(), Setting(model=NO_MODEL), CLASSIC, judge=True)
+        figures = {
+            name: {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id, name))}
+            for name in ("fast", "fast/none", "classic")
+        }
+        assert figures["fast"]["calls"] == figures["classic"]["calls"] == 1.0 > figures["fast/none"]["calls"]
+        assert not JUDGE_METRICS & set(figures["fast"]), "nobody has labelled anything yet"
+        assert any(values["faithfulness"] is not None for values in app.evaluation.runs.scores(run_id).values())
+        label_all(app, 100)
+        shown = {one.metric.name for one in app.evaluation.figures(Side(run_id))}
+        assert "faithfulness" in shown
+        sides = [Side(run_id), Side(run_id, "classic")]
+        assert "faithfulness" in {one.metric.name for one in app.evaluation.compare(sides)[0]}
+        assert figures["classic"]["tokens"] > 0
+        assert app.evaluation.runs.run(run_id).judge
 
 
 class TestCommand:
@@ -270,19 +261,15 @@ def test_a_set_is_made_of_the_pages_and_written_by_a_model(settings: Settings) -
         span = next(toll(town) for town in TOWNS if toll(town) in request.last)
         return json.dumps({"question": said if "Arl" not in span else span, "answer": "some", "span": span})
 
-    with ChatServer(script) as server:
-        app = App(settings.model_copy(update={"llm_base_url": server.base_url, "llm_model": "test"}))
-        try:
-            sets, set_id = app.evaluation.sets, app.evaluation.sets.create("main", "made")
-            assert app.evaluation.add_page_drafts(set_id, 6) == 6
-            assert app.evaluation.add_page_drafts(set_id, 6) == 6, "others than before"
-            written = list(app.evaluation.write_drafts(set_id, 3))
-            assert len(written) == 3
-            assert all(toll("Arl") not in case.quotes for case in written)
-            assert {case.status for case in sets.cases(set_id)} == {"draft"}
-            assert sets.get_set(set_id).cases == 15
-        finally:
-            app.close()
+    with ChatServer(script) as server, closing(with_model(settings, server)) as app:
+        sets, set_id = app.evaluation.sets, app.evaluation.sets.create("main", "made")
+        assert app.evaluation.add_page_drafts(set_id, 6) == 6
+        assert app.evaluation.add_page_drafts(set_id, 6) == 6, "others than before"
+        written = list(app.evaluation.write_drafts(set_id, 3))
+        assert len(written) == 3
+        assert all(toll("Arl") not in case.quotes for case in written)
+        assert {case.status for case in sets.cases(set_id)} == {"draft"}
+        assert sets.get_set(set_id).cases == 15
 
 
 def test_without_a_model_none_writes(app: App) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from rag.errors import RagError
 from rag.evaluation.cases import Setting
 from rag.locales import say
 from rag.runs.run import Question
-from tests.evaluation.conftest import town_cases
+from tests.evaluation.conftest import town_cases, with_model
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
 from tests.support.waiting import until
@@ -124,89 +125,76 @@ def test_of_a_connected_model_a_run_keeps_whose_it_is_and_no_key(app: App) -> No
         until(lambda: not app.count_running())
 
 
-def with_model(settings: Settings, server: ChatServer, **more: Any) -> App:
-    return App(settings.model_copy(update={"llm_base_url": server.base_url, "llm_model": "test", **more}))
-
-
 def test_a_person_has_so_many_answers_of_the_operators_model_a_day(settings: Settings) -> None:
-    with ChatServer(rules) as server, ChatServer(rules, key="own") as other:
-        app = with_model(settings, server, evaluation_answers_per_day=5)
-        try:
-            anns, bobs = app.evaluation.of("ann").runs, app.evaluation.of("bob").runs
-            first = start_run(app, None, "ann", 4, person="ann")
-            until(lambda: anns.run(first).state == "done")
-            judged = start_run(app, None, "ann", 3, person="ann", judge=True)
-            until(lambda: anns.run(judged).state == "paused")
-            notice = anns.run(judged).notice
-            assert notice and notice.code == "evaluation_share_spent" and anns.run(judged).done == 0
-            assert "EVALUATION_ANSWERS_PER_DAY" in say(notice, "en") and "5" in say(notice, "zh")
-            anns.delete(first)
-            anns.resume(judged)
-            until(lambda: anns.run(judged).state == "paused")
-            assert anns.run(judged).done == 0, "what was asked is asked, though its run is gone"
-            beside = partial(app.evaluation.of("ann").side_by_side, "main", town_cases()[0], person="ann")
-            assert len(beside([Setting()])) == 1, "the fifth"
-            with pytest.raises(RagError) as caught:
-                beside([Setting()])
-            assert caught.value.code == "evaluation_share_spent"
-            theirs = start_run(app, None, "bob", 3, person="bob")
-            until(lambda: bobs.run(theirs).state == "done")
-            assert len(beside([Setting(model="none")])) == 1, "quotes cost nothing"
-            spent = len(server.requests)
-            anns.resume(judged, connect(app, other, "own", "browser", "ann"))
-            until(lambda: anns.run(judged).state == "done")
-            assert len(server.requests) == spent and other.requests, "their own model is theirs"
-        finally:
-            app.close()
+    with (
+        ChatServer(rules) as server,
+        ChatServer(rules, key="own") as other,
+        closing(with_model(settings, server, evaluation_answers_per_day=5)) as app,
+    ):
+        anns, bobs = app.evaluation.of("ann").runs, app.evaluation.of("bob").runs
+        first = start_run(app, None, "ann", 4, person="ann")
+        until(lambda: anns.run(first).state == "done")
+        judged = start_run(app, None, "ann", 3, person="ann", judge=True)
+        until(lambda: anns.run(judged).state == "paused")
+        notice = anns.run(judged).notice
+        assert notice and notice.code == "evaluation_share_spent" and anns.run(judged).done == 0
+        assert "EVALUATION_ANSWERS_PER_DAY" in say(notice, "en") and "5" in say(notice, "zh")
+        anns.delete(first)
+        anns.resume(judged)
+        until(lambda: anns.run(judged).state == "paused")
+        assert anns.run(judged).done == 0, "what was asked is asked, though its run is gone"
+        beside = partial(app.evaluation.of("ann").side_by_side, "main", town_cases()[0], person="ann")
+        assert len(beside([Setting()])) == 1, "the fifth"
+        with pytest.raises(RagError) as caught:
+            beside([Setting()])
+        assert caught.value.code == "evaluation_share_spent"
+        theirs = start_run(app, None, "bob", 3, person="bob")
+        until(lambda: bobs.run(theirs).state == "done")
+        assert len(beside([Setting(model="none")])) == 1, "quotes cost nothing"
+        spent = len(server.requests)
+        anns.resume(judged, connect(app, other, "own", "browser", "ann"))
+        until(lambda: anns.run(judged).state == "done")
+        assert len(server.requests) == spent and other.requests, "their own model is theirs"
 
 
 def test_drafts_that_the_operators_model_writes_count_too(settings: Settings) -> None:
-    with ChatServer(lambda _: "nothing that can be read") as server:
-        app = with_model(settings, server, evaluation_answers_per_day=1)
-        try:
-            mine = app.evaluation.of("ann")
-            set_id = mine.sets.create("main", "drafts")
-            with pytest.raises(RagError):
-                list(mine.write_drafts(set_id, 5, person="ann"))
-            with pytest.raises(RagError) as caught:
-                list(mine.write_drafts(set_id, 5, person="ann"))
-            assert caught.value.code == "evaluation_share_spent"
-        finally:
-            app.close()
+    with (
+        ChatServer(lambda _: "nothing that can be read") as server,
+        closing(with_model(settings, server, evaluation_answers_per_day=1)) as app,
+    ):
+        mine = app.evaluation.of("ann")
+        set_id = mine.sets.create("main", "drafts")
+        with pytest.raises(RagError):
+            list(mine.write_drafts(set_id, 5, person="ann"))
+        with pytest.raises(RagError) as caught:
+            list(mine.write_drafts(set_id, 5, person="ann"))
+        assert caught.value.code == "evaluation_share_spent"
 
 
 def test_a_question_of_a_run_is_one_of_the_persons_answers_under_way(settings: Settings) -> None:
     gate = Gate()
     gate.shut = True
-    with ChatServer(gate) as server:
-        app = with_model(settings, server, answers_per_person=1)
-        try:
-            run_id = start_run(app, None, "ann", 2, person="ann")
-            until(lambda: gate.asked)
-            with pytest.raises(RagError) as caught:
-                app.converse(Question("What was the toll?", ("main",)), owner="ann", person="ann")
-            assert caught.value.code == "too_many_answers"
-            app.converse(Question("What was the toll?", ("main",)), owner="bob", person="bob")
-            gate.shut = False
-            until(lambda: app.evaluation.of("ann").runs.run(run_id).state == "done")
-        finally:
-            app.close()
+    with ChatServer(gate) as server, closing(with_model(settings, server, answers_per_person=1)) as app:
+        run_id = start_run(app, None, "ann", 2, person="ann")
+        until(lambda: gate.asked)
+        with pytest.raises(RagError) as caught:
+            app.converse(Question("What was the toll?", ("main",)), owner="ann", person="ann")
+        assert caught.value.code == "too_many_answers"
+        app.converse(Question("What was the toll?", ("main",)), owner="bob", person="bob")
+        gate.shut = False
+        until(lambda: app.evaluation.of("ann").runs.run(run_id).state == "done")
 
 
 def test_a_run_waits_while_the_person_has_too_many_answers(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag.evaluation.runs._RETRY_SECONDS", 0.02)
     gate = Gate()
     gate.shut = True
-    with ChatServer(gate) as server:
-        app = with_model(settings, server, answers_per_person=1)
-        try:
-            app.converse(Question("What was the toll?", ("main",)), owner="ann", person="ann")
-            until(lambda: gate.asked)
-            run_id, runs = start_run(app, None, "ann", 2, person="ann"), app.evaluation.of("ann").runs
-            time.sleep(0.2)
-            assert (runs.run(run_id).state, runs.run(run_id).done, gate.asked) == ("running", 0, 1)
-            gate.shut = False
-            until(lambda: runs.run(run_id).state == "done")
-            assert runs.run(run_id).done == 2
-        finally:
-            app.close()
+    with ChatServer(gate) as server, closing(with_model(settings, server, answers_per_person=1)) as app:
+        app.converse(Question("What was the toll?", ("main",)), owner="ann", person="ann")
+        until(lambda: gate.asked)
+        run_id, runs = start_run(app, None, "ann", 2, person="ann"), app.evaluation.of("ann").runs
+        time.sleep(0.2)
+        assert (runs.run(run_id).state, runs.run(run_id).done, gate.asked) == ("running", 0, 1)
+        gate.shut = False
+        until(lambda: runs.run(run_id).state == "done")
+        assert runs.run(run_id).done == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -122,12 +123,9 @@ def test_cancelling_a_finished_run_changes_nothing(runs: Runs) -> None:
 
 def test_a_run_that_takes_too_long_is_stopped_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag.runs.runs._TIME_LIMIT", 0.5)
-    runs = Runs(MODES)
-    try:
+    with closing(Runs(MODES)) as runs:
         run_id = _start(runs, ScriptedReasoner(answers=[["In 1953 [1].", 30.0]]))
         answer = runs.wait(run_id, 60)
-    finally:
-        runs.close()
     assert answer.notice and answer.notice.code == "run_too_long"
 
 
@@ -168,8 +166,7 @@ def test_waiting_too_short_is_a_time_out_and_the_run_goes_on(runs: Runs) -> None
 
 def test_old_runs_are_forgotten_and_running_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag.runs.runs._KEEP", 2)
-    runs = Runs(MODES)
-    try:
+    with closing(Runs(MODES)) as runs:
         slow = _start(runs, ScriptedReasoner(answers=[["In 1953 [1].", 600.0]]))
         finished = []
         for _ in range(4):
@@ -182,22 +179,17 @@ def test_old_runs_are_forgotten_and_running_ones_are_not(monkeypatch: pytest.Mon
         assert runs.answer(slow) is None
         runs.cancel(slow)
         assert runs.wait(slow, 60).text.startswith("In 1953")
-    finally:
-        runs.close()
 
 
 def test_an_hour_later_a_run_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag.runs.runs._MAX_AGE", 0.05)
-    runs = Runs(MODES)
-    try:
+    with closing(Runs(MODES)) as runs:
         old = _start(runs, ScriptedReasoner())
         runs.wait(old, 60)
         time.sleep(0.1)
         _start(runs, ScriptedReasoner())
         with pytest.raises(RagError):
             runs.answer(old)
-    finally:
-        runs.close()
 
 
 def test_many_runs_share_one_loop_and_do_not_mix(runs: Runs) -> None:

@@ -19,7 +19,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -127,8 +127,7 @@ class Stored:
 def stored(folder: Path, url: str = "") -> Stored:
     """Open the library in `folder`, or at `url`, as the app does after a restart, and read all of it."""
     model = HashedModel()
-    client = connect(load_settings(None, rag_data_dir=folder, qdrant_url=url))
-    try:
+    with closing(connect(load_settings(None, rag_data_dir=folder, qdrant_url=url))) as client:
         library = open_library(client, "main", model.name, model.dimension)
         pages = [page for one in library.pages() if (page := library.page(one.url_hash)) is not None]
         chunks = {page.text_hash: library.chunks(page.url_hash) for page in pages}
@@ -145,18 +144,13 @@ def stored(folder: Path, url: str = "") -> Stored:
             sum(owners.get(one["url_hash"]) != one["generation"] or not one["active"] for one in records)
             + sum(count - 1 for count in places.values()),
         )
-    finally:
-        client.close()
 
 
 def items(folder: Path, location: Path | str = "") -> list[JobItem]:
     """Return the items of the only job in `folder`, or at `place`."""
-    database = Database(location or folder / "app.sqlite3")
-    try:
+    with closing(Database(location or folder / "app.sqlite3")) as database:
         jobs = database.jobs.jobs("main")
         return database.items.items(jobs[0].id) if jobs else []
-    finally:
-        database.close()
 
 
 def outcomes_by_path(found: list[JobItem], site: SiteServer) -> dict[str, str]:
