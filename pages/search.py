@@ -63,7 +63,8 @@ def _draw_box(language: Language) -> str:
         )
     if submitted:
         session().search = None
-        set_param("find", " ".join((text or "").split()))
+        st.session_state["searched"] = " ".join((text or "").split())  # else the next run would restore this query
+        set_param("find", st.session_state["searched"])
     return st.query_params.get("find", "")
 
 

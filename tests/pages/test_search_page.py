@@ -58,6 +58,13 @@ def test_a_search_in_the_address_is_made(open_page: Open) -> None:
     assert page.session_state["pagelight"].search.question == "lamp"
 
 
+def test_each_of_two_searches_in_a_row_is_made(open_page: Open) -> None:
+    page = searched(open_page, "en")
+    page.text_input(key="search-text").set_value("lamp")
+    page.button(key="search-go").click().run()
+    assert page.text_input(key="search-text").value == page.session_state["pagelight"].search.question == "lamp"
+
+
 def test_an_empty_library_says_so(open_page: Open, app: App, language: str) -> None:
     app.clear_library("main")
     page = open_page("search", language)
