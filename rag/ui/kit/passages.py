@@ -176,19 +176,17 @@ def _term_pattern(term: str) -> str:
 def best_window(text: str, spans: Sequence[Span], size: int) -> Span:
     """Return the span of about `size` characters of `text` that has most of the words in `spans`.
 
-    It starts at the beginning of `text` or, if a later start has more, at the latest sentence that keeps them.
+    Of several, it is the one at the beginning of `text`, else the last that begins with a sentence, else with a word.
     """
     if len(text) <= size:
         return 0, len(text)
-    starts = [0, *(start for start, _ in split_sentences(text))]
-    counts = [
-        len({text[start:end].lower() for start, end in spans if left <= start and end <= left + size})
-        for left in starts
-    ]
-    first = counts.index(max(counts))
-    while first and first + 1 < len(starts) and counts[first + 1] == counts[first]:
-        first += 1
-    left = starts[first]
+    sentences = {0, *(start for start, _ in split_sentences(text))}
+
+    def rank(left: int) -> tuple[int, bool, bool, int]:
+        found = {text[start:end].lower() for start, end in spans if left <= start and end <= left + size}
+        return len(found), left in sentences, left == 0, left
+
+    left = max(sentences | {start for start, _ in spans}, key=rank)
     right = min(left + size, len(text))
     while right < len(text) and text[right].isascii() and text[right].isalnum():
         right += 1

@@ -134,6 +134,12 @@ def test_a_window_begins_with_a_sentence_and_holds_the_words() -> None:
     assert best_window("short", [], 100) == (0, 5)
 
 
+def test_a_window_holds_the_words_of_a_long_sentence() -> None:
+    text = "On and on, " * 40 + "the lamp was wound, " + "on and on, " * 40
+    left, right = best_window(text, term_spans("wound lamp", text), 100)
+    assert text[left:right].startswith("lamp was wound")
+
+
 def test_several_spans_are_highlighted() -> None:
     text = "## The lamp\n- wound daily, wound nightly"
     shown = passage_markdown(text, *term_spans("wound lamp", text))
