@@ -33,6 +33,7 @@ def test_a_search_shows_passages_and_why_and_asks_nothing(open_page: Open, app: 
     assert label("why_left_out", language) in shown
     assert likelihood(result.answerable, language) in shown
     assert ":yellow-background[" in shown
+    assert not any(result.passages[0].title in str(one.value) for one in page.caption)  # only in the card's title
     assert not app.conversations.conversations("main")
     assert page.query_params["find"] == ASKED[language]
 

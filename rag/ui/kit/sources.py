@@ -180,7 +180,7 @@ def draw_passage(
         badge = f":green-badge[{number}] " if number else ""
         st.markdown(f"{badge}**{web_link(passage.title or passage.url, passage.url)}**")
         within = app.libraries.title(passage.library) if passage.library else ""
-        st.caption(_breadcrumb(passage.url, passage.section, within))
+        st.caption(_breadcrumb(passage, passage.section, within))
         with st.container(key=f"quote-{key}"):
             st.markdown(excerpt(passage.text, question))
         draw_panel_link(Source(1, library_of(app, library, passage), passage, passage), key, language)
@@ -193,11 +193,11 @@ def draw_panel_link(source: Source, key: str, language: Language) -> None:
     st.markdown(f":small[[:material/article: {label('source_in_page', language)}](#{anchor}-{source.n})]")
 
 
-def _breadcrumb(url: str, section: tuple[str, ...], library: str = "") -> str:
-    """Return `site · section › section`; `library` is its title, if several were searched."""
-    path = " › ".join(escape_line(part) for part in section)
+def _breadcrumb(source: Citation | Passage, section: tuple[str, ...], library: str = "") -> str:
+    """Return `site · section › section`, without the page's title; `library` is its title, if several were searched."""
+    path = " › ".join(escape_line(part) for part in section if part != source.title)
     within = f":material/menu_book: {escape_line(library)}" if library else ""
-    return " · ".join(filter(None, (within, escape_line(site_of(url)), path)))
+    return " · ".join(filter(None, (within, escape_line(site_of(source.url)), path)))
 
 
 def excerpt(text: str, question: str) -> str:
@@ -289,7 +289,7 @@ def _draw_source(app: App, source: Source, source_id: str, language: Language) -
     st.markdown(f"## {mark}{web_link(location.title or location.url, location.url)}", anchors=False)
     within = app.libraries.title(location.library) if location.library else ""
     section = location.section or (source.passage.section if source.passage else ())
-    lines = [_breadcrumb(location.url, section, within), version_line(source, page, source_text, language)]
+    lines = [_breadcrumb(location, section, within), version_line(source, page, source_text, language)]
     if isinstance(location, Citation) and is_web_url(location.url):
         live = web_link(label("source_live", language), live_url(location, page, source.passage))
         lines.append(f":material/my_location: {live}")
