@@ -53,7 +53,7 @@ def test_a_set_is_run_under_two_settings_and_compared(
     mine = page.locator("[class*='st-key-run-']").filter(has_text=f"samples {language}")
     mine.filter(has_text=label("run_state_done", language)).first.wait_for(timeout=240_000)
     row = mine.filter(has_text=label("run_state_done", language)).first
-    expect(row).to_contain_text(re.compile(f"{label('mode_fast', language)}: .*%.* · .*\\d"))
+    expect(row).to_contain_text(re.compile(f"{label('mode_fast', language)}: .*[01]\\.\\d{{3}} · .*\\d"))
     expect(row).to_contain_text(label("run_classic", language))
     view(page, "compare", "compare_by", language)
     page.get_by_text(label("compare_gate", language), exact=True).first.click()

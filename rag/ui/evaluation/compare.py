@@ -13,7 +13,7 @@ from rag.evaluation.comparison import MAX_SIDES, check_limits, read_limits, sele
 from rag.evaluation.evaluation import Side
 from rag.locales import Language, label, language_name
 from rag.ui.evaluation.charts import chart_differences, chart_points, chart_runs
-from rag.ui.evaluation.runs import draw_setting_choice, draw_withheld, setting_name, side_name
+from rag.ui.evaluation.runs import draw_setting_choice, draw_withheld, figure_columns, setting_name, side_name
 from rag.ui.evaluation.sets import case_from_form
 from rag.ui.kit.actions import attempt, draw_failure
 from rag.ui.kit.markdown import answer_markdown, escape_line, shorten
@@ -122,10 +122,7 @@ def _draw_comparison(comparisons: Sequence[MetricDifference], side: str, first: 
     main = [item for item in comparisons if item.metric.name in _MAIN_METRICS]
     if main:
         st.image(chart_differences(main, language), width="content")
-    columns = {
-        name: label(f"figure_{name}", language)
-        for name in ("metric", "before", "after", "by", "interval", "p", "verdict", "judged")
-    }
+    columns = figure_columns(("metric", "before", "after", "by", "interval", "p", "verdict", "judged"), language)
     draw_table([_row(item, language) for item in comparisons], column_config=columns, hide_index=True)
 
 
@@ -136,9 +133,9 @@ def _row(item: MetricDifference, language: Language) -> dict[str, Any]:
         verdict = f"{verdict} ({label('compare_needed', language, count=f'{needed:,}')})"
     return {
         "metric": metric_name(item.metric.name, language),
-        "before": round(difference.before, 4),
-        "after": round(difference.after, 4),
-        "by": f"{difference.delta.value:+.4f}",
+        "before": difference.before,
+        "after": difference.after,
+        "by": f"{difference.delta.value:+.3f}",
         "interval": f"{difference.delta.low:+.3f} – {difference.delta.high:+.3f}",
         "p": f"{item.p:.3f}",
         "verdict": verdict,
@@ -202,7 +199,7 @@ def _draw_questions(
 
 
 def _format(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
+    return "–" if value is None else f"{value:.3f}"
 
 
 def draw_side_by_side(app: App, library: str, language: Language) -> None:
@@ -239,9 +236,8 @@ def _draw_answers(case: Case, rows: Sequence[RowView], language: Language) -> No
             if row.answer.text:
                 st.markdown(answer_markdown(row.answer.text), anchors=False)
             scores = [(metric_name(name, language), row.scores.get(name)) for name in _ANSWER_METRICS]
-            figures = [{"metric": name, "value": round(value, 3)} for name, value in scores if value is not None]
-            columns = {name: label(f"figure_{name}", language) for name in ("metric", "value")}
-            draw_table(figures, column_config=columns, hide_index=True)
+            figures = [{"metric": name, "value": value} for name, value in scores if value is not None]
+            draw_table(figures, column_config=figure_columns(("metric", "value"), language), hide_index=True)
             passages = label("beside_passages", language, count=len(row.answer.passages))
             with st.expander(passages, type="compact"):
                 for passage in row.answer.passages[:_PASSAGES]:

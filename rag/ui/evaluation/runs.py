@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 1.0
 _Action = tuple[str, str, Callable[[str], object]]
 _LIMIT = 20
+_NUMBERS = frozenset(("value", "before", "after"))
 
 
 def draw_runs(app: App, library: str, language: Language) -> None:
@@ -104,7 +105,7 @@ def _main_figures(app: App, run: RunView, language: Language) -> list[str]:
             label(
                 f"main_{name.partition('@')[0]}",
                 language,
-                value=duration(value * 1000, language) if name == "seconds" else f"{value:.0%}",
+                value=duration(value * 1000, language) if name == "seconds" else f"{value:.3f}",
             )
             for name, value in means_of[setting.name].items()
             if value or name != "failed"
@@ -139,13 +140,13 @@ def _draw_figures(app: App, run: RunView, language: Language) -> None:
     rows = [
         {
             "metric": metric_name(figure.metric.name, language),
-            "value": round(figure.value.value, 4),
+            "value": figure.value.value,
             "interval": f"{figure.value.low:.3f} – {figure.value.high:.3f}",
             "judged": f"{figure.n} / {figure.total}",
         }
         for figure in evaluation_of(app).figures(side)
     ]
-    columns = {name: label(f"figure_{name}", language) for name in ("metric", "value", "interval", "judged")}
+    columns = figure_columns(("metric", "value", "interval", "judged"), language)
     draw_table(rows, key=f"figures-{run.id}", column_config=columns, hide_index=True)
     draw_withheld(app, [side], language)
     text, name = label("sets_download", language, form="RAGAS"), f"{run.name}.jsonl"
@@ -153,6 +154,13 @@ def _draw_figures(app: App, run: RunView, language: Language) -> None:
     st.download_button(text, export, name, "application/jsonl", type="tertiary", key=f"download-{run.id}")
     if len(bins := evaluation_of(app).calibration(side)) > 1:
         st.image(chart_calibration(bins, language), width="content")
+
+
+def figure_columns(names: Sequence[str], language: Language) -> dict[str, Any]:
+    """Return the columns of a table of figures, whose numbers have three decimals like all figures of runs."""
+    titles = {name: label(f"figure_{name}", language) for name in names}
+    numbers = {name: st.column_config.NumberColumn(titles[name], format="%.3f") for name in _NUMBERS & titles.keys()}
+    return titles | numbers
 
 
 def draw_withheld(app: App, sides: Sequence[Side], language: Language) -> None:
