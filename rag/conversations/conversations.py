@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, Final
 from uuid import uuid4
@@ -240,6 +239,7 @@ NOTE_REASONER: Final = "wish"
 _REPORTS: Final = frozenset({"save", "remove", "small_talk", "unknown"})
 """Routes of messages that get a report or a reply, not an answer."""
 _WORD: Final = lazy_regex(r"\w")
+_SENTENCE_ENDS: Final = (".", "!", "?", "。", "！", "？")
 _ANSWERS: Final = frozenset({"answered", "caveat", "conversation"})
 
 
@@ -741,18 +741,17 @@ def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:
 def title_of(message: str, titles: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the title of a conversation that begins with `message`: a link becomes its page's title, or its site.
 
-    `titles` are the pages' titles by link.
+    Links before the first word or after a sentence follow the text. `titles` are the pages' titles by link.
     """
-    names, between, end = [], [], 0
+    text, names, end, is_apart = "", list[str](), 0, True
     for start, stop, address in locate_urls(message):
-        names.append(titles.get(address) or split_url(address).hostname or address)
-        between.append(message[end:start])
+        before, name = message[end:start], titles.get(address) or split_url(address).hostname or address
+        is_apart = before.rstrip().endswith(_SENTENCE_ENDS) or (is_apart and not _WORD.search(before))
+        text += f"{before} " if is_apart else before + name
+        names += [name] if is_apart else []
         end = stop
-    between.append(message[end:])
-    if names and not any(_WORD.search(text) for text in between):
-        return " · ".join(dict.fromkeys(names))
-    pieces = (text + name for text, name in zip_longest(between, names, fillvalue=""))
-    return " ".join("".join(pieces).split())
+    text = " ".join((text + message[end:]).split())
+    return " · ".join(dict.fromkeys([text, *names] if _WORD.search(text) or not names else names))
 
 
 def find_outdated(turn: TurnView, now: Mapping[str, PageStamp]) -> dict[str, str]:

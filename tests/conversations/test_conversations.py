@@ -128,6 +128,12 @@ LINK, OTHER = "https://cats.example/cats", "https://dogs.example/dogs?x=1"
         (f"{LINK}\n{OTHER}, {LINK}", "cats.example · dogs.example", "About cats · dogs.example"),
         (f"Summarise {LINK}.", "Summarise cats.example.", "Summarise About cats."),
         (f"总结一下{LINK}  的内容", "总结一下cats.example 的内容", "总结一下About cats 的内容"),
+        (f"{LINK} Do they purr?", "Do they purr? · cats.example", "Do they purr? · About cats"),
+        (
+            f"Which is older? {LINK} {OTHER}",
+            "Which is older? · cats.example · dogs.example",
+            "Which is older? · About cats · dogs.example",
+        ),
     ],
 )
 def test_a_title_names_links_by_their_pages_or_sites(message: str, title: str, with_titles: str) -> None:
