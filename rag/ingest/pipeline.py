@@ -66,8 +66,10 @@ UNANSWERED = "page_unheard"
 def result(
     source: Source, key: str, status: IngestStatus, notice: Notice, *, chunks: int = 0, seconds: float = 0.0
 ) -> IngestResult:
-    params: dict[str, Any] = dict(notice.params)
-    name, words = to_plain_line(source.name), say(notice, "en")
+    params, name = dict[str, Any](notice.params), to_plain_line(source.name)
+    if source.url.startswith("file:") and params.get("url") == source.url:
+        params["url"] = name  # the address of a file says nothing more
+    words = say(Notice(notice.code, params), "en")
     return IngestResult(name, source.url, key, status, notice.code, words, chunks, round(seconds, 3), params)
 
 
