@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,11 +67,15 @@ UNANSWERED = "page_unheard"
 def result(
     source: Source, key: str, status: IngestStatus, notice: Notice, *, chunks: int = 0, seconds: float = 0.0
 ) -> IngestResult:
-    params, name = dict[str, Any](notice.params), to_plain_line(source.name)
-    if source.url.startswith("file:") and params.get("url") == source.url:
-        params["url"] = name  # the address of a file says nothing more
-    words = say(Notice(notice.code, params), "en")
+    params = {key: _without_file_scheme(value) for key, value in notice.params.items()}
+    name, words = to_plain_line(source.name), say(Notice(notice.code, params), "en")
     return IngestResult(name, source.url, key, status, notice.code, words, chunks, round(seconds, 3), params)
+
+
+def _without_file_scheme(value: Any) -> Any:
+    """Return the name of a file instead of its URL `file:///name`, and any other value as it is."""
+    is_file = isinstance(value, str) and value.startswith("file:///")
+    return unquote(split_url(value).path).lstrip("/") if is_file else value
 
 
 def find_repeats(sources: Iterable[Source]) -> Iterator[IdentifiedSource]:

@@ -126,14 +126,16 @@ def test_one_bad_source_does_not_stop_the_others(ingestor: Ingestor, page_server
     assert ingestor.library.page_count() == 1
 
 
-def test_a_message_about_a_file_has_its_name(ingestor: Ingestor) -> None:
-    (row,) = run(ingestor, *file_sources("docs/my notes.txt", b""))
-    assert row.message == "docs/my notes.txt: no text found."
-
-
 HARBOUR = b"# Report 2023\n\nIn 2023 the harbour earned 41 million crowns from berths and cranes.\n"
 CHOIR = b"# Budget of the choir\n\nThe choir of the parish spends nine hundred crowns on new robes this spring.\n"
 ROSES = b"# Roses\n\nRoses are watered in the evening, never at noon, and cut back in March by the gardener.\n"
+
+
+def test_a_message_about_a_file_has_its_name(ingestor: Ingestor) -> None:
+    rows = run(ingestor, *(source for name in ("a.md", "b 2.md") for source in file_sources(name, HARBOUR)))
+    assert rows[1].message == "Same text as “Report 2023” (a.md), already saved."
+    (row,) = run(ingestor, *file_sources("docs/my notes.txt", b""))
+    assert row.message == "docs/my notes.txt: no text found."
 
 
 class TestUploadsOfOneName:

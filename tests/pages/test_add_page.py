@@ -244,10 +244,11 @@ def test_a_page_that_was_held_back_is_shown_and_decided_on(open_page: Open, app:
 
 def test_a_duplicate_tells_what_it_repeats_and_what_can_be_done(open_page: Open, app: App) -> None:
     offered: tuple[Decision, ...] = ("skip", "refresh", "keep_both")
-    told = {"title": "Lamps", "other": "https://example.org/lamps", "url_hash": "b" * 32}
+    stored = LIGHTHOUSE["en"]
+    told = {"title": stored.title, "other": stored.url, "url_hash": stored.url_hash}
     repeated = replace(make_result(A, "duplicate", "same_text", *offered), params=told)
     page, job = open_ended(open_page, app, repeated)
-    assert "“Lamps”" in words(page)
+    assert f"Duplicate] {A.removeprefix('https://')} :small[:gray[Same text as “{stored.title}”" in words(page)
     assert page.button(key="decide-open-0")
     for decision in offered:
         assert page.button(key=f"decide-{decision}-0").label == label(f"decide_{decision}", "en")

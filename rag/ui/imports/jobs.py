@@ -261,7 +261,8 @@ def _draw_part(app: App, job: JobView, statuses: Sequence[str], language: Langua
 
 
 def _titles(app: App, job: JobView, items: Sequence[JobItem]) -> dict[int, str]:
-    pages = {item.position: _page_of(item.result) for item in items if item.result}
+    """Return the titles of the pages by position; the sentence about a duplicate has that of the page it repeats."""
+    pages = {one.position: _page_of(one.result) for one in items if one.result and one.result.status != "duplicate"}
     hashes = [page for page in pages.values() if page]
     saved = none_if_unavailable(lambda: app.library(job.library).stored_pages(hashes)) or {}
     return {position: saved[page].title for position, page in pages.items() if page in saved}
