@@ -189,14 +189,14 @@ async def generate(state: LoopState, runtime: Runtime[Run]) -> Result:
     runtime.stream_writer({"passages": update["passages"]})
     if not passages:
         return {**update, **_missing_state(state, Notice("nothing_found"))}, step_note("nothing_found", passages=0)
-    likely, is_ungraded = run.cache.answerable(), _is_ungraded(state)
-    broken = notice_of(state["broken"])
+    likely, is_ungraded, broken = run.cache.answerable(), _is_ungraded(state), notice_of(state["broken"])
     if likely < REFUSAL_THRESHOLD and broken:
         return {**update, **failure_state(broken)}, step_note("failed", reason=broken.code)
     may_decline = run.reasoner.kind == "chat" and run.mode.name == "fast"  # it says if there is no answer
     quote_odds = await _score_quotes(state, passages, run)
     is_missing = likely < REFUSAL_THRESHOLD and not may_decline and (is_ungraded or not state["relevant"])
     if is_missing or combine_odds(quote_odds, likely) < IMPROBABLE:
+        update["passages"] = list(map(reference, await _order_by_question(state, passages, run)))
         return {**update, **_missing_state(state, Notice("not_in_pages"))}, step_note("not_in_pages", answerable=likely)
     pieces: list[str] = []
     composed, error, doubt = await _write(state, passages, runtime, pieces)
@@ -224,6 +224,14 @@ async def generate(state: LoopState, runtime: Runtime[Run]) -> Result:
     )
     before = await _find_used_history(state, passages, citations, run) if text else []
     return update, detail | ({"before": before} if before else {}) | ({"reason": error.code} if error else {})
+
+
+async def _order_by_question(state: LoopState, passages: Sequence[Passage], run: Run) -> Sequence[Passage]:
+    """Return the passages, after a search for earlier questions too those with most of this question's words first."""
+    if run.quoter is None or not state["before"]:
+        return passages
+    shares = await asyncio.to_thread(run.quoter.compute_shares, question_of(state), passages)
+    return [passages[place] for place in sorted(range(len(passages)), key=lambda place: -shares[place])]
 
 
 def _skip_quoted(passages: list[Passage], state: LoopState, run: Run) -> list[Passage]:

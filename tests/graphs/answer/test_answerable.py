@@ -10,7 +10,8 @@ import pytest
 from rag.retrieval.context import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
 from rag.runs.runs import Runs
 from rag.types import Answer, Retrieval, RunMode
-from tests.support.answering import FakeRetriever, ScriptedReasoner, ask
+from tests.support.answering import BRIDGE, FakeRetriever, ScriptedReasoner, ask, passage
+from tests.support.quoting import make_quoter
 
 UNLIKELY, DOUBTFUL, LIKELY = REFUSAL_THRESHOLD / 2, (REFUSAL_THRESHOLD + CAVEAT_THRESHOLD) / 2, 0.9
 
@@ -35,6 +36,15 @@ def test_fast_mode_without_a_model_refuses_unlikely_questions(runs: Runs) -> Non
     assert (answer.outcome, answer.text) == ("not_in_pages", "")
     assert answer.passages
     assert answer.answerable == UNLIKELY
+
+
+def test_a_refusal_in_a_conversation_shows_first_what_has_the_words_of_the_last_question(runs: Runs) -> None:
+    earlier = [("When was the bridge opened?", "In 1932 [1].")]
+    for history, first in (([], "p2"), (earlier, "p1")):
+        retriever = Judging([passage(2, BRIDGE), passage(1)], answerable=UNLIKELY)
+        reasoner = ScriptedReasoner(kind="extractive")
+        answer, _ = ask(runs, reasoner, retriever, history=history, quoter=make_quoter())
+        assert (answer.outcome, answer.passages[0].id) == ("not_in_pages", first)
 
 
 def test_what_a_model_says_of_passages_counts_for_more_than_how_likely_they_answer(runs: Runs) -> None:
