@@ -73,6 +73,10 @@ def test_on_a_phone_the_sidebar_closes_behind_a_choice(open_tab: OpenTab) -> Non
         click_until(button, page.get_by_test_id("stExpandSidebarButton"))
         expect(button).not_to_be_in_viewport()
     expect(page.locator(ANSWER)).to_be_visible(timeout=TIMEOUT)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.locator(".st-key-status button").click()
+    expect(page.get_by_test_id("stExpandSidebarButton")).to_be_visible(timeout=TIMEOUT)
+    expect(page.get_by_role("heading", name=label("settings_title", "en"))).to_be_in_viewport()
 
 
 def test_a_reload_during_an_answer_loses_nothing_and_a_stop_keeps_its_text(open_tab: OpenTab) -> None:

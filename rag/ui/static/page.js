@@ -12,6 +12,7 @@
       const elsewhere = new URL(url, location).pathname !== location.pathname;
       (window.userActed || elsewhere ? push : history.replaceState).call(history, state, title, url);
       window.userActed = false;
+      if (elsewhere) closeSidebar();
     };
   }
 
@@ -80,11 +81,11 @@
     return true;
   }
 
-  /* On a narrow screen, the sidebar covers the conversation that was chosen in it. */
+  /* On a narrow screen, the sidebar covers the conversation or the page that was chosen in it. */
   const TALKS = ".st-key-talk-new button, .st-key-talks [data-testid='stButton'] button";
-  function closeSidebar(event) {
-    const chosen = event.target.closest?.(TALKS);
-    if (chosen && matchMedia("(max-width: 768px)").matches) find('[data-testid="stSidebarCollapseButton"] button')?.click();
+  function closeSidebar() {
+    const open = find('[data-testid="stSidebar"][data-collapsed="false"]');
+    if (open && matchMedia("(max-width: 768px)").matches) find('[data-testid="stSidebarCollapseButton"] button')?.click();
   }
 
   /* A dot on the map opens its page in this tab; with a modifier key it acts as a normal link. */
@@ -274,7 +275,7 @@
     addEventListener("click", openDot, true);
     addEventListener("click", copyOrShare);
     addEventListener("click", openEntry);
-    addEventListener("click", closeSidebar);
+    addEventListener("click", (event) => event.target.closest?.(TALKS) && closeSidebar());
     addEventListener("keydown", onKey);
     ["pointerover", "pointerdown", "focusin"].forEach((act) => addEventListener(act, makeBookmark, true));
     new MutationObserver(() => { replaceDialogs(); nameUploaders(); }).observe(document.body, { childList: true, subtree: true });
