@@ -16,6 +16,7 @@ from rag.checking.fragments import text_fragment
 from rag.conversations.conversations import PageStamp, find_outdated
 from rag.errors import RagError
 from rag.locales import Language, label, label_count
+from rag.reasoning.extractive import as_prose
 from rag.store.values import SCREEN_SECONDS, wait_limit
 from rag.text import number_ranges
 from rag.types import Answer, Citation, Page, PageVersion, Passage
@@ -24,7 +25,7 @@ from rag.ui.kit.browser import send_to_browser
 from rag.ui.kit.markdown import escape_line, is_web_url, shorten, web_link
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import format_time, site_of
-from rag.ui.kit.passages import best_window, passage_markdown, term_spans
+from rag.ui.kit.passages import HEADING, RULE, best_window, passage_markdown, term_spans
 from rag.ui.kit.session import Scope, libraries_of, session
 
 if TYPE_CHECKING:
@@ -168,8 +169,10 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def tooltip_text(text: str) -> str:
-    """Return `text`, shortened and escaped, for the title of a Markdown link."""
-    return escape_line(shorten(text, _LONGEST_QUOTE)).replace('"', "'")
+    """Return page text as one line without Markdown, shortened and escaped, for the title of a Markdown link."""
+    lines = (line[len(lead[0]) if (lead := HEADING.match(line)) else 0 :] for line in text.split("\n"))
+    plain = " ".join(as_prose(line) for line in lines if not RULE.fullmatch(line))
+    return escape_line(shorten(plain, _LONGEST_QUOTE)).replace('"', "'")
 
 
 def draw_passage(

@@ -16,6 +16,7 @@ from rag.ui.kit.sources import (
     excerpt,
     find_source_text,
     live_url,
+    tooltip_text,
     version_line,
 )
 from tests.support.lighthouse import ENGLISH, make_citation, make_page, make_passage
@@ -54,6 +55,11 @@ def test_a_long_page_is_cut_around_the_place_at_its_lines() -> None:
     assert text.startswith("…\nMany")
     assert text.endswith("words.\n…")
     assert len(text) < 17_000
+
+
+def test_the_tooltip_of_a_source_has_no_markdown() -> None:
+    assert tooltip_text("### Loans\n- **Students** may borrow 20 books.") == "Loans Students may borrow 20 books."
+    assert tooltip_text("| tea | water |\n| --- | --- |\n| green | 80 |") == "tea · water green · 80"
 
 
 def test_which_text_it_is_and_what_became_of_the_page_is_told() -> None:
