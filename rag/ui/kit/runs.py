@@ -165,7 +165,7 @@ def describe_step(step: Step, language: Language) -> str:
 
 
 def draw_usage(live: LiveRun, language: Language) -> None:
-    for column, unit in zip(st.columns(3), ("calls", "tokens", "seconds"), strict=True):
+    for column, unit in zip(st.columns(3), ("seconds", "calls", "tokens"), strict=True):
         used, limit = live.usage.get(unit, 0), live.limits.get(unit, 0)
         if limit and (used or unit == "seconds"):  # without a chat model, there are no calls and tokens
             text = f"{label(f'research_used_{unit}', language)} {used:,.0f} / {limit:,.0f}"
