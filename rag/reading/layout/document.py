@@ -117,6 +117,8 @@ class Layout:
             return block[0] == kind
         if kind != "text" or block[0] == "table" or UNSURE in f"{last.text}{line.text}":
             return False
+        if gap and line.y - last.y > 1.45 * gap:  # at the top of the next column
+            return last.size == line.size and not _SENTENCE_END.search(last.text)
         if gap and abs(last.y - line.y) > 1.45 * gap:
             return False
         if block[0] == "list" and line.x < last.x - 0.3 * line.size:

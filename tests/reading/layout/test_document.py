@@ -52,6 +52,20 @@ def test_columns_with_uneven_lines_are_read_one_after_the_other() -> None:
     assert text.index("A heading") < text.index("left line 0") < text.index("left line 5") < text.index("right line 0")
 
 
+def test_a_sentence_continues_at_the_top_of_the_next_column() -> None:
+    layout = Layout(size=10.0, width=30.0, words=frozenset())
+    left = [
+        Line(text, 0, 700 - 12 * n, 10)
+        for n, text in enumerate(("One lamp is lit at seven.", "Two of the lamps that", "stood on the pier, each"))
+    ]
+    right = [
+        Line(text, 300, 724 - 12 * n, 10)
+        for n, text in enumerate(("with a lens, went out.", "They were lit again.", "Nobody knew by whom."))
+    ]
+    assert [text for _, text in layout.blocks([*left, *right])] == [" ".join(line.text for line in (*left, *right))]
+    assert len(layout.blocks([*left[:2], Line("They burned out.", 0, 676, 10), *right])) == 2
+
+
 def test_an_unsure_line_bears_nothing_out() -> None:
     text, _ = read(
         recognized(
