@@ -147,6 +147,11 @@ class TestHidden:
         html = article(f"<p style='{style}'>Plain words that a reader can see well.</p>")
         assert "a reader can see" in extract_html(html, URL).text
 
+    def test_options_of_a_list_box_are_not_kept_but_other_lists_are(self) -> None:
+        options = "<ul role='listbox'><li><button role='option'>Golf cart, 16 of 38</button></li></ul>"
+        text = extract_html(article(f"{options}<ul role='listbox'><li>Terns on the rocks</li></ul>"), URL).text
+        assert "Golf cart" not in text and "Terns on the rocks" in text
+
     def test_a_page_that_fades_in_is_not_hidden(self) -> None:
         html = f"<body><p>Menu</p><main style='opacity: 0'><h1>Station</h1><p>{FILLER}</p></main></body>"
         assert "counts birds" in extract_html(html, URL).text

@@ -33,6 +33,7 @@ _SPACES = lazy_regex(r"[ \t\r\f\v\xa0]+")
 _LINES = lazy_regex(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
 
 _SCRIPTS = "//script|//style"
+_SELECTS = "//*[@role='listbox'][.//*[@role='option']]"  # select elements made of others
 _UNDRAWN = frozenset(["template", "noscript", "noembed", "noframes", "iframe", "object", "datalist"])
 _CANDIDATES = "//*[@hidden or @style]|//template|//noscript|//noembed|//noframes|//iframe|//object|//datalist|//dialog"
 _MAX_STYLE = 4000
@@ -126,11 +127,11 @@ def extract_flat_text(body: Any) -> str:
 
 
 def find_hidden(tree: Any) -> list[Any]:
-    """Remove scripts, styles and comments; return the elements of an lxml tree that are not drawn, in page order."""
+    """Remove scripts, styles, comments and list boxes; return the elements of an lxml tree that are not drawn."""
     for node in tree.xpath(_COMMENTS):
         drop(node)
     is_late = any(_LATE_PARTS_SCRIPT in (script.text or "") for script in tree.iter("script"))
-    for node in tree.xpath(_SCRIPTS):
+    for node in tree.xpath(f"{_SCRIPTS}|{_SELECTS}"):
         drop(node)
     hidden = [node for node in tree.xpath(_CANDIDATES) if is_hidden(node, is_late)]
     return [node for node in hidden if not _is_whole_page(node, tree)]
