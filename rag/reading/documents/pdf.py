@@ -20,7 +20,7 @@ from rag.errors import IngestError
 from rag.reading.extraction.metadata import (
     clean_author,
     clean_title,
-    parse_day,
+    find_iso_date,
     site_from_url,
     title_from_url,
     too_long_error,
@@ -332,8 +332,8 @@ def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -
         "",
         layout.text,
         author=clean_author(about["Author"]),
-        published=parse_day(about["CreationDate"]),
-        modified=parse_day(about["ModDate"]),
+        published=find_iso_date(about["CreationDate"])[:10],
+        modified=find_iso_date(about["ModDate"])[:10],
         signals=scans.signals,
         unreadable_pages=tuple(sorted({*pictures, *garbled} - scans.confidence.keys())),
     )

@@ -16,8 +16,8 @@ from itertools import chain
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
+from rag.dates import find_moments
 from rag.errors import IngestError
-from rag.quantities.values import parse_chinese
 from rag.reading.extraction.segments import ROLES, role_bits
 from rag.reading.parser import ExtractedDocument
 from rag.text import clean_line, clean_text, collapse_spaces, detect_language, first_heading, lazy_regex
@@ -169,21 +169,12 @@ _ENDING = lazy_regex("(?:" + "|".join(map(re.escape, EXTENSION_TYPES)) + ")$", r
 _LANGUAGE = lazy_regex(r"\s*([A-Za-z]{2,3})\b")
 
 _ISO = lazy_regex(
-    r"(?<!\d)((?:19|20)\d\d)-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|[+-]\d\d:?\d\d)?)?(?!\d)"
+    r"(?<!\d)((?:19|20)\d\d)[/.-](\d\d?)[/.-](\d\d?)"
+    r"(?:[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|[+-]\d\d:?\d\d)?)?(?!\d)"
 )
-_NUMERIC = lazy_regex(r"(?<!\d)((?:19|20)\d\d)[/.-](\d{1,2})[/.-](\d{1,2})(?!\d)")
-_COMPACT = lazy_regex(r"\A((?:19|20)\d\d)(\d\d)(\d\d)\Z")
-_CHINESE = lazy_regex(r"((?:19|20)\d\d)\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*[日号號]")
-_HANZI = lazy_regex(
-    "([一二][〇零○一二三四五六七八九]{3})年([一二三四五六七八九十]{1,2})月([一二三四五六七八九十]{1,3})[日号號]"
-)
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_MONTH = (
-    r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)\.?"
-)
-_MONTH_FIRST = lazy_regex(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+((?:19|20)\d\d)\b", re.IGNORECASE)
-_DAY_FIRST = lazy_regex(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\.?(?:\s+of)?\s+{_MONTH},?\s+((?:19|20)\d\d)\b", re.IGNORECASE)
+_COMPACT = lazy_regex(r"(?:D:)?((?:19|20)\d\d)(\d\d)(\d\d)(?:\d{4}.{0,12})?")
+"""A date without separators, as in PDF files."""
+_AROUND_UNITS = lazy_regex("(?<=[年月]) | (?=[年月日])")
 _RFC = lazy_regex(r"[A-Za-z]{3},? \d{1,2} [A-Za-z]{3} \d{4} \d\d:\d\d(?::\d\d)? (?:GMT|UTC|[+-]\d{4})")
 _MAX_TEXT = 200
 
@@ -265,17 +256,18 @@ def find_iso_date(text: str) -> str:
 
     Ignores numbers whose order depends on the country (03/05/2024).
     """
-    text = text.strip()[:_MAX_TEXT]
+    text = collapse_spaces(text)[:_MAX_TEXT]
     with suppress(ValueError):  # there is no such day
         if match := _ISO.search(text):
             return _format_datetime(match)
         if match := _RFC.search(text):
             return parsedate_to_datetime(match[0]).isoformat()
-        for pattern, *order in _ORDERS:
-            if match := pattern.search(text):
-                year, month, day = (match[group] for group in order)
-                return date(_parse_number(year), _parse_month(month), _parse_number(day)).isoformat()
-    return ""
+        if match := _COMPACT.fullmatch(text):
+            return date(*map(int, match.groups())).isoformat()
+    moments = find_moments(_AROUND_UNITS.sub("", text.replace("○", "〇").replace("號", "号")), date.min, ahead=False)
+    # Before the first day of the calendar, there are only dates with a year.
+    days = (one.first for one in moments if one.first == one.last and one.first.year >= 1900 and "初" not in one.phrase)
+    return next((day.isoformat() for day in days), "")
 
 
 def _format_datetime(match: re.Match[str]) -> str:
@@ -285,26 +277,6 @@ def _format_datetime(match: re.Match[str]) -> str:
         with suppress(ValueError):
             return datetime.fromisoformat(f"{day}T{match[4]}{match[5] or ''}").isoformat()
     return day
-
-
-def _parse_month(text: str) -> int:
-    short = text[:3].lower()
-    return _MONTHS.index(short) + 1 if short in _MONTHS else _parse_number(text)
-
-
-def _parse_number(text: str) -> int:
-    """Parse Arabic digits, a year digit by digit (二〇二四), or a number below a hundred (二十一)."""
-    return int(text) if text.isascii() else int(parse_chinese(text.replace("○", "零")))
-
-
-_ORDERS = (
-    (_CHINESE, 1, 2, 3),
-    (_HANZI, 1, 2, 3),
-    (_NUMERIC, 1, 2, 3),
-    (_MONTH_FIRST, 3, 1, 2),
-    (_DAY_FIRST, 3, 2, 1),
-    (_COMPACT, 1, 2, 3),
-)
 
 
 # Types of the page itself, not of the reviews, replies and related items on it.
@@ -421,7 +393,6 @@ _NOBODY = frozenset(
     "python-docx openpyxl administrator admin user unknown author anonymous owner root".split()
     + "作者 用户 管理员 微软用户".split()
 ) | {"microsoft office user", "windows user", "windows 用户", "user name"}
-_DAY = lazy_regex(r"(?:D:)?(\d{4})-?(\d{2})?-?(\d{2})?")
 
 
 def clean_title(text: str) -> str:
@@ -434,17 +405,6 @@ def clean_author(text: str) -> str:
     """Return an author's name, or "" if it is a program's default."""
     name = clean_line(text, 200)
     return "" if name.lower() in _NOBODY else name
-
-
-def parse_day(text: str) -> str:
-    """Return the day (`2024-03-05`) of a PDF date (`D:20240305…`) or an ISO one, or ""."""
-    match = _DAY.match(text.strip())
-    if not match or not 1900 <= int(match[1]) <= 2200:
-        return ""
-    month, day = match[2] or "", match[3] or ""
-    if not (month and day):
-        return ""
-    return f"{match[1]}-{month}-{day}" if "01" <= month <= "12" and "01" <= day <= "31" else ""
 
 
 def build_extracted(
@@ -467,8 +427,8 @@ def build_extracted(
     if not any(map(str.isalnum, text)):
         raise IngestError("document_no_text", url=printable(url))
     title = clean_line(own_title) or clean_title(title) or first_heading(text) or title_from_url(url)
-    dates = parse_day(created), parse_day(modified)
-    return ExtractedDocument(title, detect_language(text), site_from_url(url), "", text, clean_author(author), *dates)
+    days = find_iso_date(created)[:10], find_iso_date(modified)[:10]
+    return ExtractedDocument(title, detect_language(text), site_from_url(url), "", text, clean_author(author), *days)
 
 
 def too_long_error(url: str) -> IngestError:
