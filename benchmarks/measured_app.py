@@ -23,6 +23,7 @@ from rag.app.libraries import Models
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
+from rag.locales import say
 from rag.models.embedding import EmbeddingModel
 
 
@@ -106,7 +107,7 @@ def import_set(app: MeasuredApp, data: Dataset, chunker: str, library: str) -> I
     began = time.perf_counter()
     results = [result for _, result in ingest_all(ingestor, list(record_sources(lines, data.name)))]
     seconds = time.perf_counter() - began
-    if failed := [result.message for result in results if result.status != "added"]:
+    if failed := [say(result.notice, "en") for result in results if result.status != "added"]:
         raise RuntimeError(f"{len(failed)} of {len(results)} pages of {data.name} were not imported: {failed[0]}")
     encoded = tokens.count(app.models.embedding.passages, tokens.MAX_TOKENS)
     return ImportedSet(library, app.library(library).chunk_count(), seconds, encoded)

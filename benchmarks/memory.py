@@ -28,6 +28,7 @@ from rag.app.libraries import Models
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import Source
+from rag.locales import say
 from rag.models.embedding import EmbeddingModel
 from rag.store.qdrant.client import unload_idle
 from tests.support.hashed_model import HashedModel
@@ -67,7 +68,7 @@ def measure_import(pages: int, model: EmbeddingModel | None) -> dict[str, Any]:
             sizes: list[float] = []
             for count, (_, row) in enumerate(ingest_all(ingestor, sources), 1):
                 if row.status != "added":
-                    raise RuntimeError(f"{row.source} was not added: {row.message}")
+                    raise RuntimeError(f"{row.source} was not added: {say(row.notice, 'en')}")
                 if count % (pages // 10) == 0:
                     gc.collect()
                     sizes.append(round(resident_megabytes(), 1))

@@ -188,7 +188,7 @@ def because(code: str, /, **params: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """The outcome for one source. `reason` is a code of rag.locales, `message` its English text.
+    """The outcome for one source.
 
     `preview` is the beginning of the text of a page that is `held` or a duplicate; `choices` are the user's options.
     """
@@ -197,11 +197,9 @@ class IngestResult:
     url: str
     url_hash: str
     status: IngestStatus
-    reason: str
-    message: str
+    notice: Notice
     chunks: int = 0
     seconds: float = 0.0
-    params: Mapping[str, Any] = field(default_factory=dict)
     preview: str = ""
     choices: tuple[Decision, ...] = ()
 

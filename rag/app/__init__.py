@@ -312,7 +312,7 @@ class App:
         is_new = not store.stored_pages([key])
         ((_, result),) = ingest_all(ingestor, [source], force=True, decision="keep_both")
         if result.status not in SAVED:
-            raise RagError(result.reason, **result.params)
+            raise RagError(result.notice.code, **result.notice.params)
         if is_new:
             store.set_excluded([key], True)
         return store.stored_pages([key])[key]

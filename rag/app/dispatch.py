@@ -272,14 +272,13 @@ def _row(item: JobItem) -> dict[str, Any]:
     result = item.result
     if result is None:
         return {"source": item.source, "url": item.url, "url_hash": item.url_hash, "status": "", "notice": None}
-    notice = asdict(Notice(result.reason, result.params))
-    twin = result.params.get("url_hash", "") if result.status == "duplicate" else ""
+    twin = result.notice.params.get("url_hash", "") if result.status == "duplicate" else ""
     return {
         "source": result.source,
         "url": result.url,
         "url_hash": twin or result.url_hash,
         "status": result.status,
-        "notice": notice,
+        "notice": asdict(result.notice),
     }
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rag.errors import ConfigError
+from rag.locales import say
 from rag.reading.charset import decode
 from rag.text import strip_controls
 from rag.types import IngestResult
@@ -21,9 +22,15 @@ def print_row(options: argparse.Namespace, row: object, text: str) -> None:
 
 def print_result(options: argparse.Namespace, row: IngestResult) -> int:
     """Print the result of one source; return 1 if it failed, else 0."""
-    extra = {"params", *(name for name in ("preview", "choices") if not getattr(row, name))}
-    fields = {key: value for key, value in asdict(row).items() if key not in extra}
-    print_row(options, fields, f"{row.status:9}  {row.source}  {row.message.removeprefix(f'{row.source}: ')}")
+    message = say(row.notice, "en")
+    fields = asdict(row)
+    del fields["notice"]
+    optional = {name: value for name in ("preview", "choices") if (value := fields.pop(name))}
+    print_row(
+        options,
+        {**fields, "reason": row.notice.code, "message": message, **optional},
+        f"{row.status:9}  {row.source}  {message.removeprefix(f'{row.source}: ')}",
+    )
     return int(row.status == "failed")
 
 

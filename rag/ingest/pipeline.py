@@ -31,7 +31,6 @@ from rag.ingest.duplicates import (
     without_alias,
 )
 from rag.ingest.sources import LoadedPage, OnStage, PreparedChunks, Reader, Source, ignore_stage, unique_sources
-from rag.locales import say
 from rag.models.embedding import (
     EmbeddingModel,
     SparseEncoder,
@@ -68,8 +67,8 @@ def result(
     source: Source, key: str, status: IngestStatus, notice: Notice, *, chunks: int = 0, seconds: float = 0.0
 ) -> IngestResult:
     params = {key: _without_file_scheme(value) for key, value in notice.params.items()}
-    name, words = to_plain_line(source.name), say(Notice(notice.code, params), "en")
-    return IngestResult(name, source.url, key, status, notice.code, words, chunks, round(seconds, 3), params)
+    name, shown = to_plain_line(source.name), Notice(notice.code, params)
+    return IngestResult(name, source.url, key, status, shown, chunks, round(seconds, 3))
 
 
 def _without_file_scheme(value: Any) -> Any:
@@ -100,8 +99,8 @@ def add_unread_pages(row: IngestResult, loaded: LoadedPage) -> IngestResult:
     if not unreadable_pages:
         return row
     runs = (f"{first}-{last}" if last > first else str(first) for first, last in number_ranges(unreadable_pages))
-    params = {**row.params, "pages": len(unreadable_pages), "numbers": ", ".join(runs)}
-    return replace(row, reason="page_in_part", message=say(Notice("page_in_part", params), "en"), params=params)
+    params = {**row.notice.params, "pages": len(unreadable_pages), "numbers": ", ".join(runs)}
+    return replace(row, notice=Notice("page_in_part", params))
 
 
 def failure(source: Source, error: RagError, seconds: float = 0.0) -> IngestResult:

@@ -45,8 +45,7 @@ def choose_language(accepted: str) -> Language:
 
 def say(notice: Notice, language: Language) -> str:
     """Return `notice` as a sentence in `language`."""
-    stored = {"reason": notice.params.get(f"why_{language}")}  # older imports have the reason in words, not as a code
-    return fill(sentences(language)[notice.code], {**stored, **notice.params}, language)
+    return fill(sentences(language)[notice.code], notice.params, language)
 
 
 def label(key: str, language: Language, **values: Any) -> str:

@@ -53,7 +53,7 @@ def import_all(app: App, dump: str, run: Runner | None = None) -> list[IngestRes
 
 def test_every_page_is_stored_and_what_failed_has_a_row(app: App, dump: str) -> None:
     rows = import_all(app, dump)
-    assert [(row.status, row.reason) for row in rows] == [
+    assert [(row.status, row.notice.code) for row in rows] == [
         ("added", "bulk_batch"),
         ("added", "bulk_batch"),
         ("failed", "record_broken"),
@@ -145,7 +145,7 @@ def test_a_batch_that_cannot_be_read_is_a_row(app: App, dump: str) -> None:
         return here(app)(batches)
 
     rows = import_all(app, dump, run)
-    assert [(row.status, row.reason) for row in rows] == [("failed", "file_unreadable")] * 3
+    assert [(row.status, row.notice.code) for row in rows] == [("failed", "file_unreadable")] * 3
     (job,) = app.imports.jobs.jobs("main")
     app.imports.jobs.retry_failed(job.id)
     assert app.imports.jobs.job(job.id).counts == {"": 3}

@@ -21,6 +21,7 @@ from rag.ingest.duplicates import (
 )
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import LoadedPage, Source, file_sources, record_sources, web_source
+from rag.locales import say
 from rag.store.qdrant.library import Library, open_library
 from rag.store.values import NewChunks
 from rag.types import Decision, IngestResult, Page
@@ -120,7 +121,7 @@ def test_a_canonical_link_makes_an_alias(ingestor: Ingestor, page_server: PageSe
     shown = page_server.add("/main?print=1", html(english(1), head=canonical(main)))
     assert take(ingestor, main).status == "added"
     row = take(ingestor, shown)
-    assert (row.status, row.reason, row.params["other"], row.params["title"]) == (
+    assert (row.status, row.notice.code, row.notice.params["other"], row.notice.params["title"]) == (
         "duplicate",
         "canonical_alias",
         main,
@@ -140,13 +141,13 @@ def test_the_alias_comes_first_and_the_page_after(ingestor: Ingestor, page_serve
     shown = page_server.add("/amp/main", html(english(1), head=canonical(main)))
     assert take(ingestor, shown).status == "added"
     row = take(ingestor, main)
-    assert (row.status, row.reason, row.params["other"]) == ("added", "canonical_first", shown)
+    assert (row.status, row.notice.code, row.notice.params["other"]) == ("added", "canonical_first", shown)
     assert urls(ingestor) == {main}
     assert {chunk.url for chunk in ingestor.library.chunks(url_hash(main))} == {main}
     assert ingestor.library.chunks(url_hash(shown)) == []
     page = ingestor.library.page(url_hash(shown))
     assert page is not None and page.url == main, "what was said of the other address is found"
-    assert (take(ingestor, shown).reason, take(ingestor, main).status) == ("alias_address", "unchanged")
+    assert (take(ingestor, shown).notice.code, take(ingestor, main).status) == ("alias_address", "unchanged")
 
 
 def test_an_interrupted_replacement_is_completed_when_the_page_is_read_again(
@@ -177,7 +178,7 @@ def test_a_page_with_earlier_texts_keeps_them_and_its_address(ingestor: Ingestor
     page_server.add("/amp/main", html(english(1), head=canonical(main)))
     assert take(ingestor, shown).status == "updated"
     row = take(ingestor, main)
-    assert (row.status, row.reason, row.params["other"]) == ("duplicate", "alias_address", shown)
+    assert (row.status, row.notice.code, row.notice.params["other"]) == ("duplicate", "alias_address", shown)
     assert len(ingestor.library.versions(url_hash(shown))) == 2
 
 
@@ -204,7 +205,7 @@ def test_parameters_that_track_are_not_stored(ingestor: Ingestor, page_server: P
 
 def given(ingestor: Ingestor, *urls: str) -> list[tuple[str, str]]:
     """Import the addresses one after another; return their statuses and reasons."""
-    return [(row.status, row.reason) for url in urls for _, row in ingest_all(ingestor, [web_source(url)])]
+    return [(row.status, row.notice.code) for url in urls for _, row in ingest_all(ingestor, [web_source(url)])]
 
 
 @pytest.mark.parametrize(("link", "pages"), [("/start", 12), ("/start?page_id=7", 1), ("/blog/start/", 1)])
@@ -254,7 +255,7 @@ def test_redirects_are_remembered_where_they_are_for_good(
     old = page_server.add("/old", status=status, headers={"Location": "/main"})
     take(ingestor, main)
     row = take(ingestor, old)
-    assert (row.status, row.reason) == ("duplicate", reason)
+    assert (row.status, row.notice.code) == ("duplicate", reason)
     assert (url_hash(old) in ingestor.library.resolve([url_hash(old)])) == (status == 301)
 
 
@@ -295,9 +296,9 @@ def test_the_same_text_elsewhere(ingestor: Ingestor, page_server: PageServer) ->
     one, two = (page_server.add(path, html(english(1))) for path in ("/one", "/two"))
     take(ingestor, one)
     row = take(ingestor, two)
-    assert (row.status, row.reason, row.params["other"]) == ("duplicate", "same_text", one)
+    assert (row.status, row.notice.code, row.notice.params["other"]) == ("duplicate", "same_text", one)
     assert row.choices == ("skip", "keep_both")
-    assert row.message.startswith("Same text as")
+    assert say(row.notice, "en").startswith("Same text as")
     assert take(ingestor, two, "skip").status == "skipped"
     assert urls(ingestor) == {one}
     assert take(ingestor, two, "keep_both").status == "added"
@@ -310,9 +311,9 @@ def test_nearly_the_same_text_elsewhere(ingestor: Ingestor, page_server: PageSer
     other = page_server.add("/other", html(english(2)))
     take(ingestor, one)
     row = take(ingestor, two)
-    assert (row.status, row.reason, row.params["other"]) == ("duplicate", "near_text", one)
-    assert 85 <= row.params["percent"] <= 99
-    assert f"{row.params['percent']}%" in row.message
+    assert (row.status, row.notice.code, row.notice.params["other"]) == ("duplicate", "near_text", one)
+    assert 85 <= row.notice.params["percent"] <= 99
+    assert f"{row.notice.params['percent']}%" in say(row.notice, "en")
     assert take(ingestor, other).status == "added"
 
 
@@ -345,7 +346,7 @@ def test_files_are_compared_and_prepared_pages_are_not(ingestor: Ingestor) -> No
     text = english(1)
     (first,), (second,) = (file_sources(name, text.encode()) for name in ("a.txt", "b.txt"))
     assert take(ingestor, first).status == "added"
-    assert take(ingestor, second).reason == "same_text"
+    assert take(ingestor, second).notice.code == "same_text"
     lines = [f'{{"url": "https://{n}.example/", "text": "The same few words."}}' for n in range(2)]
     assert [take(ingestor, source).status for source in record_sources(lines, "x.jsonl")] == ["added", "added"]
 
@@ -372,7 +373,7 @@ def test_reads_in_any_order_end_in_one_page(ingestor: Ingestor, page_server: Pag
     random.Random(seed).shuffle(sources)
     reads: list[LoadedPage] = [ingestor.read(source) for source in sources]
     rows = [store_page(ingestor, read) for read in reads]
-    reasons = {row.reason: row.status for row in rows if row.url != main}
+    reasons = {row.notice.code: row.status for row in rows if row.url != main}
     assert reasons == {"page_added": "added", "canonical_alias": "duplicate"} or sources[0].url == main
     assert urls(ingestor) == {main}
     hashes = [url_hash(source.url) for source in sources]
@@ -384,7 +385,7 @@ def settled(ingestor: Ingestor, reads: list[LoadedPage], at_once: int) -> list[t
     rows: list[IngestResult | RagError] = []
     for at in range(0, len(reads), at_once):
         rows += ingestor.store_all([StoreRequest(read) for read in reads[at : at + at_once]])
-    return [(row.url, row.status, row.reason) for row in rows if isinstance(row, IngestResult)]
+    return [(row.url, row.status, row.notice.code) for row in rows if isinstance(row, IngestResult)]
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -461,5 +462,5 @@ def test_a_page_is_judged_again_where_the_library_changed_meanwhile(
     assert len(asked) == 2
     assert store_page(ingestor, first).status == "added"
     assert len(asked) == 2
-    assert store_page(ingestor, second).reason == "same_text"
+    assert store_page(ingestor, second).notice.code == "same_text"
     assert len(asked) == 3

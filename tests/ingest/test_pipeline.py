@@ -11,6 +11,7 @@ import pytest
 from rag.ingest.batch import ingest_all
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source, file_sources, path_sources, record_sources, unique_sources, web_source
+from rag.locales import say
 from rag.types import IngestResult
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer, Reply, generated_page
@@ -32,14 +33,14 @@ def run(ingestor: Ingestor, *sources: Source, force: bool = False) -> list[Inges
 def test_a_page_is_fetched_read_and_stored_once(ingestor: Ingestor, page_server: PageServer) -> None:
     url = page_server.add("/bridge", html("Bridge"))
     (row,) = run(ingestor, web_source(url))
-    assert (row.status, row.reason) == ("added", "page_added")
+    assert (row.status, row.notice.code) == ("added", "page_added")
     page = ingestor.library.page(row.url_hash)
     assert page is not None
     assert (page.title, page.language, page.chunks) == ("Bridge", "en", row.chunks)
     for chunk in ingestor.library.chunks(row.url_hash):
         assert chunk.text == page.text[chunk.start : chunk.end]
     (row,) = run(ingestor, web_source(url + "?utm_source=x#part"))
-    assert (row.status, row.reason) == ("unchanged", "already_here")
+    assert (row.status, row.notice.code) == ("unchanged", "already_here")
     assert page_server.count("/bridge") == 1
 
 
@@ -47,8 +48,8 @@ def test_pages_of_a_file_that_cannot_be_read_are_named(ingestor: Ingestor) -> No
     scan, page = "q 612 0 0 792 0 0 cm /P1 Do Q", lines(60, 700, "The harbour bridge carries eight lanes of traffic.")
     body = make_pdf(page, scan, scan, page, scan, objects=[PICTURE], resources="/XObject<</P1 4 0 R>>")
     (row,) = run(ingestor, *file_sources("bridge.pdf", body))
-    assert (row.status, row.reason) == ("added", "page_in_part")
-    assert "3 pages not read (2-3, 5)" in row.message
+    assert (row.status, row.notice.code) == ("added", "page_in_part")
+    assert "3 pages not read (2-3, 5)" in say(row.notice, "en")
 
 
 def test_what_may_pass_is_tried_again(
@@ -73,7 +74,7 @@ def test_a_fault_of_ours_costs_one_source(
 
     monkeypatch.setattr(ingestor, "read", faulty)
     rows = run(ingestor, *(web_source(page_server.url(f"/page/{number}")) for number in range(3)))
-    assert [row.reason for row in rows] == ["page_added", "unexpected", "page_added"]
+    assert [row.notice.code for row in rows] == ["page_added", "unexpected", "page_added"]
     assert "Could not import" in caplog.text and "boom" in caplog.text
 
 
@@ -113,7 +114,7 @@ def test_one_bad_source_does_not_stop_the_others(ingestor: Ingestor, page_server
         *file_sources("picture.gif", b"GIF89a"),
         *file_sources("notes.txt", b"%PDF-1.7 not a text"),
     )
-    assert [(row.status, row.reason) for row in rows] == [
+    assert [(row.status, row.notice.code) for row in rows] == [
         ("failed", "blocked"),
         ("failed", "http_error"),
         ("added", "page_added"),
@@ -122,7 +123,7 @@ def test_one_bad_source_does_not_stop_the_others(ingestor: Ingestor, page_server
         ("failed", "pdf_broken"),
     ]
     assert page_server.count("/bridge") == 1
-    assert all(row.message for row in rows)
+    assert all(say(row.notice, "en") for row in rows)
     assert ingestor.library.page_count() == 1
 
 
@@ -142,13 +143,13 @@ class TestUploadsOfOneName:
     def upload(self, ingestor: Ingestor, *texts: bytes) -> list[tuple[str, str]]:
         rows = run(ingestor, *unique_sources(source for text in texts for source in file_sources("report.md", text)))
         pages = [ingestor.library.page(row.url_hash) for row in rows]
-        return [(row.reason, page.url if page else "") for row, page in zip(rows, pages, strict=True)]
+        return [(row.notice.code, page.url if page else "") for row, page in zip(rows, pages, strict=True)]
 
     def test_another_document_is_kept_beside_the_first(self, ingestor: Ingestor) -> None:
         address = "file:///report.md"
         assert self.upload(ingestor, HARBOUR) == [("page_added", address)]
         (row,) = run(ingestor, *file_sources("report.md", CHOIR))
-        assert row.reason == "page_added_beside" and "“Report 2023”" in row.message
+        assert row.notice.code == "page_added_beside" and "“Report 2023”" in say(row.notice, "en")
         assert self.upload(ingestor, CHOIR) == [("page_unchanged", f"{address}?2")]
         assert {page.title for page in ingestor.library.pages()} == {"Report 2023", "Budget of the choir"}
 
@@ -168,7 +169,7 @@ class TestUploadsOfOneName:
         file = tmp_path / "report.md"
         for text, reason in ((HARBOUR, "page_added"), (CHOIR, "page_updated")):
             file.write_bytes(text)
-            assert run(ingestor, *path_sources(str(file)))[0].reason == reason
+            assert run(ingestor, *path_sources(str(file)))[0].notice.code == reason
 
 
 def test_an_imported_text_is_stored_unchanged(ingestor: Ingestor) -> None:
@@ -193,7 +194,7 @@ def test_a_broken_line_is_reported_and_the_rest_goes_in(ingestor: Ingestor) -> N
     rows = run(ingestor, *record_sources(lines, "pages.jsonl"))
     assert [row.status for row in rows] == ["added", "failed", "failed", "added", "added"]
     assert rows[1].source == "pages.jsonl:2"
-    assert "pages.jsonl, line 2" in rows[1].message
+    assert "pages.jsonl, line 2" in say(rows[1].notice, "en")
 
 
 def test_a_page_of_too_many_chunks_is_refused(
@@ -202,5 +203,5 @@ def test_a_page_of_too_many_chunks_is_refused(
     url = page_server.add("/long", html("Long", f"<p>{PARAGRAPH * 12}</p>" * 4))
     monkeypatch.setattr("rag.ingest.pipeline.MAX_CHUNKS", 1)
     (row,) = run(ingestor, web_source(url))
-    assert (row.status, row.reason, row.params["limit"]) == ("failed", "too_many_chunks", 1)
+    assert (row.status, row.notice.code, row.notice.params["limit"]) == ("failed", "too_many_chunks", 1)
     assert ingestor.library.page_count() == 0

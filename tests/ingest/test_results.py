@@ -70,7 +70,7 @@ def test_an_unchanged_page_is_not_sent_again(ingestor: Ingestor, page_server: Pa
     before = page_of(ingestor, url)
     row = look(ingestor, url)
     after = page_of(ingestor, url)
-    assert (row.status, row.reason, row.chunks) == ("unchanged", "not_modified", before.chunks)
+    assert (row.status, row.notice.code, row.chunks) == ("unchanged", "not_modified", before.chunks)
     assert after.checked_at > before.checked_at
     assert (after.generation, after.updated_at, after.etag) == (before.generation, before.updated_at, '"one"')
 
@@ -80,8 +80,8 @@ def test_a_page_that_was_read_by_older_rules_is_read_again(ingestor: Ingestor, p
     look(ingestor, url)
     assert page_of(ingestor, url).reading == READING_VERSION
     ingestor.library.update_record(replace(page_of(ingestor, url), reading=READING_VERSION - 1))
-    assert look(ingestor, url).reason == "page_unchanged"
-    assert look(ingestor, url).reason == "not_modified"
+    assert look(ingestor, url).notice.code == "page_unchanged"
+    assert look(ingestor, url).notice.code == "not_modified"
 
 
 def test_the_text_decides_where_a_tag_lies(ingestor: Ingestor, page_server: PageServer) -> None:
@@ -89,7 +89,7 @@ def test_the_text_decides_where_a_tag_lies(ingestor: Ingestor, page_server: Page
     look(ingestor, url)
     conditional(page_server, "/a", html(english(1)), '"two"')
     row = look(ingestor, url)
-    assert (row.status, row.reason) == ("unchanged", "page_unchanged")
+    assert (row.status, row.notice.code) == ("unchanged", "page_unchanged")
     assert page_of(ingestor, url).etag == '"two"'
     assert len(ingestor.library.versions(url_hash(url))) == 1
 
@@ -102,7 +102,7 @@ def test_a_changed_page_keeps_its_old_text(ingestor: Ingestor, page_server: Page
     parts[4] = "This paragraph is new and says something else altogether."
     page_server.add("/a", html("\n\n".join(parts)))
     row = look(ingestor, url)
-    assert (row.status, row.reason) == ("updated", "page_updated")
+    assert (row.status, row.notice.code) == ("updated", "page_updated")
     old, new = ingestor.library.versions(url_hash(url))
     changed = [piece for piece in page_diff(old.text, new.text) if piece.kind != "same"]
     assert [piece.kind for piece in changed] == ["removed", "added"]
@@ -116,8 +116,8 @@ def test_a_page_that_fails_again_and_again_counts_as_gone(ingestor: Ingestor, pa
     page_server.add("/a", "<h1>Error</h1>", status=500)
     rows = [look(ingestor, url) for _ in range(GONE_AFTER)]
     assert [row.status for row in rows] == ["failed"] * (GONE_AFTER - 1) + ["gone"]
-    assert [row.reason for row in rows] == ["page_missed"] * (GONE_AFTER - 1) + ["page_lost"]
-    assert "{" not in "".join(row.message for row in rows)
+    assert [row.notice.code for row in rows] == ["page_missed"] * (GONE_AFTER - 1) + ["page_lost"]
+    assert "{" not in "".join(say(row.notice, "en") for row in rows)
     assert page_of(ingestor, url).status == "gone"
     assert look(ingestor, url).status == "gone"
 
@@ -162,13 +162,13 @@ def test_a_page_that_is_gone_and_back(ingestor: Ingestor, page_server: PageServe
     look(ingestor, url)
     page_server.add("/a", "<h1>Gone</h1>", status=status)
     row = look(ingestor, url)
-    assert (row.status, row.reason) == ("gone", "page_gone") and str(status) in row.message
+    assert (row.status, row.notice.code) == ("gone", "page_gone") and str(status) in say(row.notice, "en")
     assert page_of(ingestor, url).status == "gone"
     assert ingestor.library.chunks(url_hash(url))
     ingestor.library.set_excluded([url_hash(url)], True)
     page_server.add("/a", html(english(2 if changed else 1)))
     row = look(ingestor, url)
-    assert (row.status, row.reason) == (("updated", "page_updated") if changed else ("unchanged", "page_back"))
+    assert (row.status, row.notice.code) == (("updated", "page_updated") if changed else ("unchanged", "page_back"))
     page = page_of(ingestor, url)
     assert (page.status, page.failures, page.version) == ("active", 0, 2 if changed else 1)
     assert ingestor.library.excluded_pages() == set()
@@ -179,7 +179,7 @@ def test_what_this_program_refuses_is_no_fault_of_the_page(ingestor: Ingestor, p
     look(ingestor, url)
     page_server.add("/a", status=302, headers={"Location": "http://169.254.169.254/"})
     for _ in range(GONE_AFTER + 1):
-        assert (look(ingestor, url).status, look(ingestor, url).reason) == ("failed", "blocked")
+        assert (look(ingestor, url).status, look(ingestor, url).notice.code) == ("failed", "blocked")
     assert page_of(ingestor, url).failures == 0
 
 
@@ -213,15 +213,15 @@ def test_a_page_that_leads_to_another_stored_one_counts_as_gone(
     article, home = stored_pair(ingestor, page_server)
     page_server.add("/article", status=status, headers={"Location": "/home"})
     row = look(ingestor, article)
-    assert (row.status, row.reason, row.params["other"]) == ("gone", "now_elsewhere", home)
+    assert (row.status, row.notice.code, row.notice.params["other"]) == ("gone", "now_elsewhere", home)
     assert row.choices == ("add_anyway", "skip")
-    assert all(home in say(Notice(row.reason, row.params), language) for language in ("en", "zh"))
+    assert all(home in say(row.notice, language) for language in ("en", "zh"))
     page = page_of(ingestor, article)
     assert (page.status, page.version, page.aliases) == ("gone", 1, ())
     assert english(0).split("\n\n")[0] in page.text
-    assert look(ingestor, article).reason == "now_elsewhere"
+    assert look(ingestor, article).notice.code == "now_elsewhere"
     page_server.add("/article", html(english(0)))
-    assert look(ingestor, article).reason == "page_back"
+    assert look(ingestor, article).notice.code == "page_back"
     assert page_of(ingestor, article).status == "active"
 
 
@@ -238,8 +238,8 @@ def test_a_page_that_shows_the_text_of_another_waits_for_a_decision(
         look(ingestor, url)
     page_server.add("/article", html(after + english(2)))
     row = look(ingestor, article)
-    assert (row.status, row.reason, row.params["other"]) == ("held", reason, home)
-    assert all("{" not in say(Notice(row.reason, row.params), language) for language in ("en", "zh"))
+    assert (row.status, row.notice.code, row.notice.params["other"]) == ("held", reason, home)
+    assert all("{" not in say(row.notice, language) for language in ("en", "zh"))
     assert (page_of(ingestor, article).version, page_of(ingestor, article).status) == (1, "active")
     assert look(ingestor, article, "skip").status == "skipped"
     assert look(ingestor, article, "add_anyway").status == "updated"
@@ -267,7 +267,7 @@ def test_a_page_that_was_removed_meanwhile_does_not_come_back(ingestor: Ingestor
     read = ingestor.read(web_source(url), known=page_of(ingestor, url))
     ingestor.library.remove([url_hash(url)])
     row = store_page(ingestor, read)
-    assert (row.status, row.reason) == ("skipped", "page_removed")
+    assert (row.status, row.notice.code) == ("skipped", "page_removed")
     assert ingestor.library.page_count() == 0
 
 
@@ -293,7 +293,7 @@ def test_a_source_that_repeats_an_earlier_address_names_it() -> None:
         *file_sources("a.txt", b"one"),
     ]
     rows = [(key, row) for _, key, row in find_repeats(sources)]
-    assert [row and (row.status, row.reason, row.params["first"]) for _, row in rows] == [
+    assert [row and (row.status, row.notice.code, row.notice.params["first"]) for _, row in rows] == [
         None,
         None,
         ("duplicate", "same_address", "https://a.example/?utm_source=x"),

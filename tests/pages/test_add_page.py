@@ -55,7 +55,7 @@ def make_result(
     **params: object,
 ) -> IngestResult:
     preview = "What the page said." if choices else ""
-    return IngestResult(url, url, url_hash, status, reason, "", params=params, preview=preview, choices=choices)
+    return IngestResult(url, url, url_hash, status, Notice(reason, params), preview=preview, choices=choices)
 
 
 def open_ended(open_page: Open, app: App, *results: IngestResult, language: str = "en") -> tuple[AppTest, str]:
@@ -246,7 +246,7 @@ def test_a_duplicate_tells_what_it_repeats_and_what_can_be_done(open_page: Open,
     offered: tuple[Decision, ...] = ("skip", "refresh", "keep_both")
     stored = LIGHTHOUSE["en"]
     told = {"title": stored.title, "other": stored.url, "url_hash": stored.url_hash}
-    repeated = replace(make_result(A, "duplicate", "same_text", *offered), params=told)
+    repeated = replace(make_result(A, "duplicate", "same_text", *offered), notice=Notice("same_text", told))
     page, job = open_ended(open_page, app, repeated)
     assert f"Duplicate] {A.removeprefix('https://')} :small[:gray[Same text as “{stored.title}”" in words(page)
     assert page.button(key="decide-open-0")

@@ -14,7 +14,7 @@ from rag.models.model_files import MINILM_STORED
 from rag.retrieval.page_map import MIN_PAGES, PageMap
 from rag.store.qdrant.records import LIBRARIES, library_id
 from rag.store.values import now
-from rag.types import IngestResult
+from rag.types import IngestResult, Notice
 from tests.pages.conftest import Open, end_job, record_calls, run_imports, words
 from tests.support.apps import finish
 from tests.support.lighthouse import LIGHTHOUSE
@@ -155,7 +155,8 @@ def test_ticked_pages_are_left_out_let_in_and_looked_at_again(open_page: Open, a
     assert (job.kind, set(job.options["url_hashes"])) == ("recheck", {EN, ZH})
     assert label("job_kind_recheck", "en") in words(page)
     unchanged = [
-        IngestResult(one.url, one.url, one.url_hash, "unchanged", "page_unchanged", "") for one in LIGHTHOUSE.values()
+        IngestResult(one.url, one.url, one.url_hash, "unchanged", Notice("page_unchanged"))
+        for one in LIGHTHOUSE.values()
     ]
     end_job(app, job.id, *unchanged)
     assert "2 unchanged" in words(page.run())

@@ -17,11 +17,11 @@ from rag.store.sql import database as module
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import NewItem
 from rag.store.sql.table import VERSION
-from rag.types import IngestResult
+from rag.types import IngestResult, Notice
 from tests.store.support import save_turn
 from tests.support import postgres
 
-RESULT = IngestResult("s1", "https://a.example/1", "h1", "failed", "timeout", "Took too long.", 3, 1.5, {"s": 30})
+RESULT = IngestResult("s1", "https://a.example/1", "h1", "failed", Notice("timeout", {"s": 30}), 3, 1.5)
 
 
 def columns(place: Path | str) -> dict[str, set[str]]:

@@ -13,9 +13,9 @@ from rag.store.sql.database import Database
 from rag.store.sql.job_table import JobItem, JobState, NewItem
 from rag.types import IngestResult, Notice
 
-ADDED = IngestResult("s", "https://a.example/1", "h1", "added", "page_added", "Added.", 3, 1.5, {"chunks": 3})
-FAILED = replace(ADDED, status="failed", reason="timeout", params={"s": 30})
-HELD = replace(ADDED, status="held", reason="gate_short", preview="So short.", choices=("add_anyway", "skip"))
+ADDED = IngestResult("s", "https://a.example/1", "h1", "added", Notice("page_added", {"chunks": 3}), 3, 1.5)
+FAILED = replace(ADDED, status="failed", notice=Notice("timeout", {"s": 30}))
+HELD = replace(ADDED, status="held", notice=Notice("gate_short"), preview="So short.", choices=("add_anyway", "skip"))
 
 
 def alive(worker: str) -> bool:
@@ -23,7 +23,7 @@ def alive(worker: str) -> bool:
 
 
 def skipped(item: JobItem) -> IngestResult:
-    return replace(ADDED, source=item.source, status="skipped", reason="cancelled")
+    return replace(ADDED, source=item.source, status="skipped", notice=Notice("cancelled"))
 
 
 def test_an_item_moves_through_its_stages(database: Database) -> None:

@@ -167,7 +167,7 @@ def _outcome(item: JobItem) -> str:
     if item.result is None:
         return "open"
     is_read = item.result.status in ("added", "duplicate")
-    return "read" if is_read else OUTCOME_BY_ERROR.get(item.result.reason, item.result.reason)
+    return "read" if is_read else OUTCOME_BY_ERROR.get(item.result.notice.code, item.result.notice.code)
 
 
 def kill_named(name: str) -> list[int]:

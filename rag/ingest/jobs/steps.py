@@ -126,7 +126,7 @@ class Steps:
                     known = self._ingestor.resolve(outcome.url_hash)
                     outcome = (known and _find_earlier_result(item, loaded.source, known)) or outcome
                 outcome = with_source_name(outcome, replace(loaded.source, name=item.source), began)
-                if not online and outcome.reason == UNANSWERED:
+                if not online and outcome.notice.code == UNANSWERED:
                     self._unanswered.append((item, loaded))
             rows.append(outcome)
         if online:
@@ -142,7 +142,7 @@ class Steps:
             item, loaded = self._unanswered.pop()
             try:
                 current = self._items.item(self.job.id, item.position)
-                if current is not None and current.result is not None and current.result.reason == UNANSWERED:
+                if current is not None and current.result is not None and current.result.notice.code == UNANSWERED:
                     (row,) = self._ingestor.store_all([self._make_request(item, loaded, online=True)])
                     if isinstance(row, RagError):
                         raise row

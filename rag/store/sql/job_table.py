@@ -197,7 +197,9 @@ class ItemTable(Table):
 
     def sums(self, job_id: str, names: Sequence[str]) -> dict[str, int]:
         """Sum these params of the results of the job's items."""
-        sums = ", ".join(f"sum(CAST(json_extract(result, '$.params.{name}') AS INTEGER)) AS {name}" for name in names)
+        sums = ", ".join(
+            f"sum(CAST(json_extract(result, '$.notice.params.{name}') AS INTEGER)) AS {name}" for name in names
+        )
         row = self._file.rows(f"SELECT {sums} FROM job_items WHERE job_id = ?", job_id)[0]
         return {name: int(row[name] or 0) for name in names}
 
@@ -252,9 +254,12 @@ def _finish(db: Session, job_id: str, position: int, result: IngestResult) -> bo
 
 def _item(row: Row) -> JobItem:
     fields = dict(row)
-    data = json.loads(fields.pop("result") or "{}")
-    result = IngestResult(**{**data, "choices": tuple(data.get("choices", ()))}) if data else None
-    return JobItem(**fields, result=result)
+    data = json.loads(fields.pop("result") or "null")
+    return JobItem(**fields, result=_result(data) if data else None)
+
+
+def _result(data: dict[str, Any]) -> IngestResult:
+    return IngestResult(**{**data, "notice": Notice(**data["notice"]), "choices": tuple(data["choices"])})
 
 
 @dataclass(frozen=True, slots=True)

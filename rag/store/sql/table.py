@@ -17,7 +17,7 @@ from rag.text import lazy_regex, replace_surrogates
 if TYPE_CHECKING:
     from rag.store.sql.postgres import Postgres, PostgresRow, PostgresSession
 
-VERSION: Final = 14
+VERSION: Final = 15
 """Schema version: increase it with every change to tables.sql. Databases of other versions are rejected."""
 
 _BUSY_MS: Final = 10_000

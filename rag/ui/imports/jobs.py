@@ -215,7 +215,7 @@ def _draw_choices(app: App, job: JobView, item: JobItem, result: IngestResult, l
         key, height = f"page-text-preview-{item.position}", text_height(result.preview, *_PREVIEW_HEIGHT)
         with preview, st.container(key=key, height=height, border=False):
             st.markdown(passage_markdown(result.preview))
-    choices, other = [] if job.bulk else choices_of(item, result), str(result.params.get("url_hash", ""))
+    choices, other = [] if job.bulk else choices_of(item, result), str(result.notice.params.get("url_hash", ""))
     if not choices and not (result.status == "duplicate" and other):
         return
     with st.container(horizontal=True, gap="small", key=f"job-choices-{item.position}"):
@@ -319,10 +319,10 @@ def row_markdown(job: JobView, item: JobItem, title: str, language: Language) ->
     if result is not None:
         color, icon = _CHIPS[result.status]
         chip = f":{color}-badge[:material/{icon}: {label(f'status_{outcome_of(job, result.status)}', language)}]"
-        if result.reason == "page_added":  # the chip says the rest
+        if result.notice.code == "page_added":  # the chip says the rest
             sentence = chunk_count(result.chunks, language)
         else:
-            plain = say(Notice(result.reason, result.params), language)
+            plain = say(result.notice, language)
             sentence = escape_line(plain)
             if not title and mentions_any(plain, item.source, result.url):
                 name = ""
@@ -339,4 +339,8 @@ def _page_of(result: IngestResult) -> str:
     """Return the url_hash of the page that has the source's text; empty if there is none."""
     if result.status not in SAVED:
         return ""
-    return str(result.params.get("url_hash") or result.url_hash) if result.status == "duplicate" else result.url_hash
+    return (
+        str(result.notice.params.get("url_hash") or result.url_hash)
+        if result.status == "duplicate"
+        else result.url_hash
+    )

@@ -96,4 +96,4 @@ def statuses(job: JobView) -> list[str]:
 
 
 def reasons(job: JobView) -> list[str]:
-    return [item.result.reason if item.result else "" for item in job.items]
+    return [item.result.notice.code if item.result else "" for item in job.items]

@@ -16,7 +16,7 @@ from rag.ingest.sources import Source, file_sources, web_source
 from rag.reading.parser import READING_VERSION
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Job, NewItem
-from rag.types import IngestResult
+from rag.types import IngestResult, Notice
 from tests.ingest.jobs.conftest import MakeJobs, reasons, records, statuses, wait_for_job
 from tests.support.page_server import PageServer, Reply, generated_page
 
@@ -238,7 +238,7 @@ def held_job(jobs: Jobs, page_server: PageServer) -> str:
     job_id = jobs.submit([web_source(url)], library="main")
     (item,) = wait_for_job(jobs, job_id).items
     assert item.result is not None
-    assert (item.result.status, item.result.reason) == ("held", "gate_mojibake")
+    assert (item.result.status, item.result.notice.code) == ("held", "gate_mojibake")
     assert "add_anyway" in item.result.choices
     return job_id
 
@@ -306,7 +306,7 @@ def test_a_job_tells_its_rate_and_the_time_left(make_jobs: MakeJobs, page_server
 
 
 def test_ten_thousand_items_are_listed_in_no_time(jobs: Jobs, database: Database) -> None:
-    row = IngestResult("s", "u", "h", "added", "page_added", "Added.", params={"chunks": 1, "title": "t"})
+    row = IngestResult("s", "u", "h", "added", Notice("page_added", {"chunks": 1, "title": "t"}))
     for number in range(4):
         items = [NewItem(str(n), result=replace(row, source=str(n))) for n in range(10_000 if number else 10)]
         database.jobs.set_state(database.jobs.create("main", "", items), "done")

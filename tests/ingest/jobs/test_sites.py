@@ -10,6 +10,7 @@ from rag.errors import FetchError
 from rag.ingest.jobs.service import Jobs, JobView
 from rag.ingest.pipeline import GONE_AFTER, Ingestor
 from rag.ingest.sources import LoadedPage, Source, file_sources, web_source
+from rag.locales import say
 from tests.ingest.jobs.conftest import reasons, statuses, wait_for_job
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer, generated_page
@@ -22,7 +23,7 @@ def outcomes(job: JobView, site: SiteServer) -> dict[str, str]:
     found = {}
     for item in job.items:
         assert item.result is not None
-        outcome = words.get(item.result.status) or OUTCOME_BY_ERROR[item.result.reason]
+        outcome = words.get(item.result.status) or OUTCOME_BY_ERROR[item.result.notice.code]
         found[item.url.removeprefix(site.url("").removesuffix("/"))] = outcome
     return found
 
@@ -72,8 +73,8 @@ def test_a_redirect_out_of_the_site_waits_for_a_decision(
         "away": "held",
         "moved": "added",
     }
-    assert away.result and (away.result.reason, away.result.choices) == ("leads_away", ("add_anyway", "skip"))
-    assert elsewhere in away.result.message and "Report 7" in away.result.preview
+    assert away.result and (away.result.notice.code, away.result.choices) == ("leads_away", ("add_anyway", "skip"))
+    assert elsewhere in say(away.result.notice, "en") and "Report 7" in away.result.preview
     jobs.decide(job_id, away.position, "add_anyway")
     assert statuses(wait_for_job(jobs, job_id)).count("added") == 3
 
@@ -162,7 +163,7 @@ def test_pages_of_an_unreachable_site_are_gone_in_the_end(
     rows = []
     for _ in range(GONE_AFTER):
         job = wait_for_job(jobs, jobs.recheck("main"))
-        rows += [item.result.reason for item in job.items if item.url == urls[lost] and item.result]
+        rows += [item.result.notice.code for item in job.items if item.url == urls[lost] and item.result]
         assert job.counts["unchanged"] == 3
     assert rows == ["page_missed"] * (GONE_AFTER - 1) + ["page_lost"]
     assert {page.url for page in ingestor.library.pages() if page.status == "gone"} == {urls[lost]}

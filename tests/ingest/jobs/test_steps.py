@@ -35,7 +35,7 @@ def lines(*pages: int) -> bytes:
 
 def outcomes(jobs: Jobs, job_id: str) -> dict[str, str]:
     items = wait_for_job(jobs, job_id).items
-    return {item.source: f"{item.result.status} {item.result.reason}" for item in items if item.result}
+    return {item.source: f"{item.result.status} {item.result.notice.code}" for item in items if item.result}
 
 
 def test_every_file_and_row_ends_with_one_result(jobs: Jobs) -> None:
@@ -100,7 +100,7 @@ def test_two_attempts_at_an_item_that_overlap_say_the_same(database: Database, i
         reads.append(worker.read(item if worker is workers[0] else replace(item, started_at="")))
     (item,) = database.items.items(job_id)
     outcomes = [worker.store_all([(item, read, 0.0)]) for worker, read in zip(workers, reads, strict=True)]
-    assert [(one.status, one.reason) for (one,) in outcomes] == [("added", "page_added")] * 2
+    assert [(one.status, one.notice.code) for (one,) in outcomes] == [("added", "page_added")] * 2
     late = replace(item, started_at=values.now())
     (row,) = workers[0].store_all([(late, reads[0], 0.0)])
     assert row.status == "unchanged"

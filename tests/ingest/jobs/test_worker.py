@@ -15,6 +15,7 @@ from rag.ingest.jobs.service import Jobs
 from rag.ingest.jobs.worker import WINDOW, JobSpeed
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Limits, Source, web_source
+from rag.locales import say
 from rag.store.sql.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, reasons, records, statuses, wait_for_job
 from tests.support.page_server import PageServer, Reply, generated_page
@@ -125,9 +126,9 @@ def test_pages_of_an_unresponsive_host_can_be_retried(
     job_id = jobs.submit([web_source(url) for url in urls], library="main")
     job = wait_for_job(jobs, job_id)
     assert job.counts == {"failed": 50, "added": 3}
-    told = [item.result for item in job.items if item.result and item.result.reason == "host_silent"]
+    told = [item.result for item in job.items if item.result and item.result.notice.code == "host_silent"]
     assert len(told) > 30 and len(silence.asked) < 25
-    assert "a.silent" in told[0].message
+    assert "a.silent" in say(told[0].notice, "en")
     silence.silent = False
     jobs.retry_failed(job_id)
     wait_for_job(jobs, job_id)

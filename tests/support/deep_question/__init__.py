@@ -119,5 +119,5 @@ def deep_app(folder: Path, *, with_model: bool, **settings: Any) -> Iterator[tup
         allowed = f"{server.host}:{server.port}"
         with closing(App(load_settings(None, **where, **model, fetch_allow_private_hosts=allowed, **settings))) as app:
             for _, result in ingest_all(app.imports.ingestor("main"), [web_source(server.url(f"/{_FILING}"))]):
-                assert result.status == "added", result.message
+                assert result.status == "added", result.notice
             yield app, server

@@ -5,7 +5,7 @@ import pytest
 
 from rag.ingest.jobs.service import JobView
 from rag.store.sql.job_table import JobItem
-from rag.types import Decision, IngestResult, IngestStatus
+from rag.types import Decision, IngestResult, IngestStatus, Notice
 from rag.ui.imports.jobs import OUTCOME_ORDER, choices_of, row_markdown, slices
 from rag.ui.kit.job_progress import job_summary, time_left
 
@@ -18,7 +18,7 @@ def job(*items: JobItem, **fields: Any) -> JobView:
 
 
 def item(status: IngestStatus, reason: str = "timeout", **params: object) -> JobItem:
-    return JobItem(0, URL, "done", IngestResult(URL, URL, "0" * 32, status, reason, "", params=params), URL)
+    return JobItem(0, URL, "done", IngestResult(URL, URL, "0" * 32, status, Notice(reason, params)), URL)
 
 
 JOB = job()
@@ -103,7 +103,7 @@ def test_the_time_left_is_as_exact_as_an_estimate_can_be(seconds: float, words: 
 
 
 def choices(status: IngestStatus, source: str, *offered: Decision) -> list[Decision]:
-    result = IngestResult(source, source, "", status, "timeout", "", choices=offered)
+    result = IngestResult(source, source, "", status, Notice("timeout"), choices=offered)
     return choices_of(JobItem(0, source, "done", result, source), result)
 
 
