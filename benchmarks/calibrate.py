@@ -33,6 +33,7 @@ from rag.app import App
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
+from rag.models.model_files import builtin_model
 from rag.retrieval.context import FEATURES, KEYWORD_FEATURES, REFUSAL_THRESHOLD
 
 TARGET = Path(__file__).resolve().parents[1] / "rag" / "retrieval" / "calibration.json"
@@ -59,7 +60,7 @@ def main() -> int:
         return 2
     samples = [sample for folder in folders for sample in _samples(load(folder))]
     readable = [sample for sample in samples if sample.dense]
-    kinds = {"keyword": (samples, KEYWORD_FEATURES), "builtin": (readable, FEATURES)}
+    kinds = {"keyword": (samples, KEYWORD_FEATURES), builtin_model(): (readable, FEATURES)}
     fitted = {kind: _calibrate(*kinds[kind], kind) for kind in options.fit if kinds[kind][0]}
     if options.write:
         existing = json.loads(TARGET.read_text(encoding="utf-8"))
@@ -192,7 +193,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=["xquad-en", "xquad-zh"], metavar="SET")
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
-    kinds = ("keyword", "builtin")
+    kinds = ("keyword", builtin_model())
     parser.add_argument("--fit", nargs="+", choices=kinds, default=kinds, help="weights to fit (default: both)")
     parser.add_argument("--write", action="store_true", help="save the weights in the project")
     return parser.parse_args()

@@ -20,7 +20,7 @@ from rag.cli import main
 from rag.errors import StoreError
 from rag.ingest.sources import record_sources
 from rag.models import model_files
-from rag.models.model_files import MINILM, MINILM_STORED
+from rag.models.model_files import MINILM
 from rag.store.qdrant.records import LIBRARIES, chunks_collections, library_id
 from tests.support.apps import finish, open_app
 from tests.support.waiting import until
@@ -84,7 +84,7 @@ def ended(app: App) -> LibraryMove:
 
 
 def test_it_moves_is_compared_and_goes_back(app: App) -> None:
-    assert app.library("main").embedding_model == MINILM_STORED
+    assert app.library("main").embedding_model == MINILM
     assert app.libraries.current_model() == model_files.E5
     before = {page.url: app.library("main").chunks(page.url_hash) for page in app.library("main").pages()}
     app.moves.begin("main", model_files.E5)
@@ -97,7 +97,7 @@ def test_it_moves_is_compared_and_goes_back(app: App) -> None:
     assert statuses(app, add(app, 20, 26)) == ["unchanged"] * 4 + ["added"] * 2
     app.moves.go_back("main")
     ended(app)
-    assert app.library("main").embedding_model == MINILM_STORED
+    assert app.library("main").embedding_model == MINILM
     assert app.search("station 25", library="main").passages[0].url == "https://a.example/25"
 
 
@@ -148,7 +148,7 @@ def test_a_move_that_was_cut_off_goes_on_with_the_next_start(folder: Path) -> No
     app._client.set_payload(LIBRARIES, {"moving_to": model_files.E5}, [library_id("main")])
     app.close()
     app = open_app(folder)
-    assert app.library("main").embedding_model == MINILM_STORED
+    assert app.library("main").embedding_model == MINILM
     app.start()
     ended(app)
     assert app.library("main").embedding_model == model_files.E5
@@ -180,7 +180,7 @@ def test_a_model_that_the_app_does_not_search_with_is_refused(app: App) -> None:
     assert [app.libraries.target_model(one) for one in ("", "builtin", MINILM)] == [
         model_files.E5,
         model_files.E5,
-        MINILM_STORED,
+        MINILM,
     ]
     with pytest.raises(StoreError, match="is gone"):
         app.moves.go_back("main")

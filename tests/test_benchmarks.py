@@ -20,6 +20,7 @@ from benchmarks.figures import FIGURES
 from benchmarks.measured_app import RecordingModel
 from benchmarks.peers import PEERS, Peer, running
 from benchmarks.run import Run, score_run
+from rag.models.model_files import builtin_model
 from tests.support.hashed_model import HashedModel
 
 SCORE = datasets.DEFAULT_FOLDER.parent / "bench" / "score.py"
@@ -175,16 +176,16 @@ class TestVariants:
         chance = np.random.default_rng(0)
         answerable = np.arange(40) % 2.0
         told = calibrate.Sample("set", answerable[:, None] + chance.normal(size=(40, 3)), answerable, dense=True)
-        target = tmp_path / "calibration.json"
-        target.write_text('{"keyword": {"bias": 1.0}, "builtin": {"bias": 2.0}}', encoding="utf-8")
+        target, model = tmp_path / "calibration.json", builtin_model()
+        target.write_text(json.dumps({"keyword": {"bias": 1.0}, model: {"bias": 2.0}}), encoding="utf-8")
         datasets.write(self.data(), tmp_path / "set")
         monkeypatch.setattr(calibrate, "_samples", lambda _data: [told])
         monkeypatch.setattr(calibrate, "TARGET", target)
         for options in ([], ["--write"]):
-            monkeypatch.setattr(sys, "argv", ["x", "set", "--data", str(tmp_path), "--fit", "builtin", *options])
+            monkeypatch.setattr(sys, "argv", ["x", "set", "--data", str(tmp_path), "--fit", model, *options])
             assert calibrate.main() == 0
             written = json.loads(target.read_text(encoding="utf-8"))
-            assert written["keyword"] == {"bias": 1.0} and (len(written["builtin"]) == 4) == bool(options)
+            assert written["keyword"] == {"bias": 1.0} and (len(written[model]) == 4) == bool(options)
 
     def test_questions_in_the_other_language(self, tmp_path: Path) -> None:
         for name, words in (("set-en", "When was the bridge opened?"), ("set-zh", "这座桥是什么时候开放的？")):

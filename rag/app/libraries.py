@@ -20,15 +20,7 @@ from rag.evaluation.statistics import Difference
 from rag.models import model_files
 from rag.models.cross_encoders import AnswerReader, LazyReranker, LazySupportModel, Reranker, SupportModel
 from rag.models.embedding import EmbeddingModel, SentenceModel, SparseEncoder, load_embedding_model
-from rag.models.model_files import (
-    BUILTIN,
-    builtin_model,
-    find_model,
-    is_shipped,
-    model_of_library,
-    name_in_library,
-    read_json,
-)
+from rag.models.model_files import BUILTIN, SHIPPED, builtin_model, find_model, read_json
 from rag.models.service import Scale, Service, ServiceEncoder, ServiceReranker, is_same, service_name
 from rag.store.qdrant.client import Connection
 from rag.store.qdrant.library import Library, open_library
@@ -153,7 +145,7 @@ class Models:
             return self.embedding
         with self._lock:
             if name not in self._others:
-                self._others[name] = self._load(model_of_library(name))
+                self._others[name] = self._load(name)
             return self._others[name]
 
     def _service_model(self) -> EmbeddingModel | None:
@@ -166,7 +158,7 @@ class Models:
             Service(settings.embedding_base_url, key, "EMBEDDING_BASE_URL"),
             settings.embedding_model,
             seconds=settings.embedding_timeout,
-            static=lambda texts: self.of_library(name_in_library(builtin_model())).sentence_vectors(texts),
+            static=lambda texts: self.of_library(builtin_model()).sentence_vectors(texts),
         )
 
     def _load(self, name: str) -> EmbeddingModel:
@@ -180,7 +172,7 @@ class Models:
     @cached_property
     def sentences(self) -> SentenceModel:
         """Built-in model for comparing sentences with questions, whose scores don't depend on the search model."""
-        return SentenceModel(lambda: self.of_library(name_in_library(builtin_model())))
+        return SentenceModel(lambda: self.of_library(builtin_model()))
 
     @cached_property
     def reader(self) -> AnswerReader | None:
@@ -369,7 +361,7 @@ class Libraries:
         if info is not None:
             return info.embedding_model, info.dimension
         if self._settings.embedding_model == BUILTIN:
-            return name_in_library(builtin_model()), _SHIPPED_DIMENSION  # known without loading it
+            return builtin_model(), _SHIPPED_DIMENSION  # known without loading it
         return self._models.embedding.name, self._models.embedding.dimension
 
     def load(self, name: str) -> Library:
@@ -377,7 +369,7 @@ class Libraries:
         configured one. Raises ModelError, ModelMismatchError."""
         identity = self._identity(name)
         made_with = identity[0]
-        model = self._models.of_library(made_with) if is_shipped(made_with) else self._models.embedding
+        model = self._models.of_library(made_with) if made_with in SHIPPED else self._models.embedding
         is_known = isinstance(model, ServiceEncoder) and model.name == made_with
         # A remote model is not asked for its dimension, so that keyword search works without it.
         expected = (model.name, identity[1] if is_known else model.dimension)
@@ -416,7 +408,7 @@ class Libraries:
     def current_model(self) -> str:
         """Return the configured model's name in libraries; empty if the model must be loaded first."""
         stored = self._name_of(self._settings.embedding_model)
-        if is_shipped(stored) or self._settings.embedding_base_url:
+        if stored in SHIPPED or self._settings.embedding_base_url:
             return stored
         return self._models.embedding.name if self._models.ready() else ""
 
@@ -426,7 +418,7 @@ class Libraries:
         Raises StoreError unless the model is shipped or configured, since searches could not load it.
         """
         stored = self._name_of(setting or self._settings.embedding_model)
-        if is_shipped(stored):
+        if stored in SHIPPED:
             return stored
         if setting not in ("", self._settings.embedding_model, self._models.embedding.name):
             raise StoreError("move_other_model", model=setting)
@@ -434,7 +426,7 @@ class Libraries:
 
     def move(self, name: str, stored: str, encoder: Callable[[EmbeddingModel], Encode]) -> tuple[Move, EmbeddingModel]:
         """Start or resume moving the library to the model with the name `stored` in libraries. Loads the model."""
-        if not is_shipped(stored) and stored != self._models.embedding.name:  # searches would not load it
+        if stored not in SHIPPED and stored != self._models.embedding.name:  # searches would not load it
             raise StoreError("move_other_model", model=stored)
         model = self._models.of_library(stored)
         self._check_service(name, model)
@@ -485,7 +477,7 @@ class Libraries:
         """Return the name in libraries of the model that EMBEDDING_MODEL calls `setting`."""
         if self._settings.embedding_base_url and setting == self._settings.embedding_model:
             return service_name(setting)
-        return name_in_library(builtin_model() if setting == BUILTIN else setting)
+        return builtin_model() if setting == BUILTIN else setting
 
 
 class Maintenance:

@@ -16,7 +16,6 @@ from rag.errors import RagError
 from rag.locales import say
 from rag.models import model_files
 from rag.models.cross_encoders import Pair
-from rag.models.model_files import MINILM_STORED
 from rag.models.service import ServiceEncoder
 from rag.tools.code import can_isolate
 from rag.types import Notice
@@ -126,7 +125,7 @@ def _check_embedding(app: App) -> Finding:
         code = "engine_own" if choice.kind == "native" else "engine_loaded"
         how = say(Notice(code, {"precision": choice.precision, "device": getattr(model, "device", "cpu")}), "en")
     params = {"name": model.name, "dimension": model.dimension, "how": how}
-    codes = {model_files.E5: "doctor_embedding_e5", MINILM_STORED: "doctor_embedding_minilm"}
+    codes = {model_files.E5: "doctor_embedding_e5", model_files.MINILM: "doctor_embedding_minilm"}
     notice = Notice(codes.get(model.name, "doctor_embedding"), params)
     return Finding("embedding model", True, model.name in codes, say(notice, "en"))
 

@@ -36,7 +36,7 @@ from rag.ingest.sources import (
 )
 from rag.locales import say
 from rag.models.embedding import load_embedding_model
-from rag.models.model_files import BUILTIN, model_of_library
+from rag.models.model_files import BUILTIN
 from rag.reading.parser import ExtractedDocument, Parser, is_ocr_installed
 from rag.store.sql.table import ALL
 from rag.text import replace_surrogates, strip_controls
@@ -176,7 +176,7 @@ def move_library(settings: Settings, options: argparse.Namespace) -> int:
         print(f"error: {strip_controls(say(move.notice, 'en'))}", file=sys.stderr)
         return 1
     counts = {"passages": move.total, "asked": move.asked, "found": move.found}
-    row = {"library": library, "model": model_of_library(move.model), **counts}
+    row = {"library": library, "model": move.model, **counts}
     comparison = f"; {move.found} of {move.asked} past questions find a cited passage" if move.asked else ""
     print_row(options, row, f"{library} is searched with {row['model']} ({move.total} passages{comparison})")
     return 0

@@ -230,8 +230,6 @@ Model = TypeVar("Model")
 BUILTIN = "builtin"
 """The setting for the built-in model: multilingual-e5-small if its weights are installed, else all-MiniLM-L6-v2."""
 MINILM = "all-MiniLM-L6-v2"
-MINILM_STORED = "builtin"
-"""The name of all-MiniLM-L6-v2 in libraries made with it."""
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """The published digest of model.safetensors."""
 SHIPPED = (E5, MINILM)
@@ -274,7 +272,7 @@ def find_model(name: str) -> ModelFolder:
     if name == E5 and (source := find_e5_package()):
         return ModelFolder(E5, E5, make_e5_folder(source), shipped=True)
     if name == MINILM:
-        return ModelFolder(MINILM_STORED, MINILM, _minilm_folder(), shipped=True)
+        return ModelFolder(MINILM, MINILM, _minilm_folder(), shipped=True)
     path = Path(name).expanduser()
     if path.is_dir():
         _check(name, path)
@@ -322,21 +320,6 @@ class LazyModel(Generic[Model]):
 def builtin_model() -> str:
     """Return the shipped model that `builtin` means on this machine."""
     return E5 if find_e5_package() else MINILM
-
-
-def model_of_library(name: str) -> str:
-    """Return the name by which to load the model that a library calls `name`."""
-    return MINILM if name == MINILM_STORED else name
-
-
-def name_in_library(model: str) -> str:
-    """Return the name of a shipped model in libraries."""
-    return MINILM_STORED if model == MINILM else model
-
-
-def is_shipped(stored: str) -> bool:
-    """True if a library that calls its model `stored` was made with a shipped one."""
-    return model_of_library(stored) in SHIPPED
 
 
 def _minilm_folder() -> Path:

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from rag.app import App
 from rag.app.moves import LibraryMove
 from rag.locales import label
-from rag.models.model_files import MINILM_STORED
+from rag.models.model_files import MINILM
 from rag.retrieval.page_map import MIN_PAGES, PageMap
 from rag.store.qdrant.records import LIBRARIES, library_id
 from rag.store.values import now
@@ -373,7 +373,7 @@ def test_a_library_of_another_model_moves_and_can_go_back(
         return moves[library]
 
     monkeypatch.setattr(app.moves, "begin", begin := Mock(side_effect=start))
-    change_record(model=MINILM_STORED)
+    change_record(model=MINILM)
     page = open_page("library", language)
     assert label("move_go", language, model=current) in words(page)
     page.button(key="move-go").click().run()
@@ -386,8 +386,8 @@ def test_a_library_of_another_model_moves_and_can_go_back(
     assert label("move_compared", language, found=4, asked=5) in words(page.run())
     page.button(key="move-close").click().run()
     assert label("move_done", language, model=current) not in words(page)
-    change_record(model=current, previous_model=MINILM_STORED, moved_at=now())
+    change_record(model=current, previous_model=MINILM, moved_at=now())
     page.run()
     assert "move-go" not in [button.key for button in page.button]
     page.button(key="move-back").click().run()
-    begin.assert_called_with("main", MINILM_STORED)
+    begin.assert_called_with("main", MINILM)

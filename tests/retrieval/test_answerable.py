@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rag.models.embedding import SparseEncoder
+from rag.models.model_files import MINILM
 from rag.retrieval.context import (
     CAVEAT_THRESHOLD,
     FEATURES,
@@ -40,7 +41,7 @@ def features(question: str, passages: list[Passage] = PASSAGES) -> dict[str, flo
 
 
 def likely(question: str) -> float:
-    return probability(features(question), "builtin", dense_voted=True)
+    return probability(features(question), MINILM, dense_voted=True)
 
 
 def test_an_answered_question_scores_higher_than_an_unanswered_one() -> None:
@@ -87,14 +88,14 @@ def test_a_page_without_sentences_says_its_headings() -> None:
 
 def test_nothing_found_is_no_evidence() -> None:
     assert features("lamp wound", []) == dict.fromkeys(FEATURES, 0.0)
-    assert probability(features("lamp", []), "builtin", dense_voted=True) < REFUSAL_THRESHOLD
-    assert probability(features("lamp", []), "builtin", dense_voted=False) < REFUSAL_THRESHOLD
+    assert probability(features("lamp", []), MINILM, dense_voted=True) < REFUSAL_THRESHOLD
+    assert probability(features("lamp", []), MINILM, dense_voted=False) < REFUSAL_THRESHOLD
 
 
 def test_a_model_that_was_not_calibrated_never_leads_to_a_refusal() -> None:
     unrelated = features("月球基地的茶叶价格")
     assert probability(unrelated, "BAAI/bge-m3", dense_voted=True) >= UNDECIDED
-    assert probability(unrelated, "builtin", dense_voted=False) < REFUSAL_THRESHOLD
+    assert probability(unrelated, MINILM, dense_voted=False) < REFUSAL_THRESHOLD
 
 
 def _held(question: str, *texts: str) -> float:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.locales import Language, label, label_count, say
-from rag.models.model_files import model_of_library
 from rag.types import Notice, Page
 from rag.ui.kit.actions import attempt_and_rerun, draw_failure
 from rag.ui.kit.job_progress import job_summary
@@ -142,13 +141,13 @@ def draw_move_buttons(app: App, library: str, language: Language) -> None:
         return
     current = app.libraries.current_model()
     if current and info.embedding_model != current:
-        text = label("move_go", language, model=model_of_library(current))
+        text = label("move_go", language, model=current)
         if st.button(text, icon=":material/upgrade:", key="move-go", help=label("move_go_help", language)):
             attempt_and_rerun(lambda: app.moves.begin(library, current))
     until = info.revertible_until
     if until and datetime.now(UTC) < until and info.previous_model != current:
-        text = label("move_back", language, model=model_of_library(info.previous_model))
-        names = {"model": model_of_library(info.embedding_model), "previous": model_of_library(info.previous_model)}
+        text = label("move_back", language, model=info.previous_model)
+        names = {"model": info.embedding_model, "previous": info.previous_model}
         hint = label("move_kept", language, until=format_time(until.isoformat()), **names)
         if st.button(text, icon=":material/undo:", type="tertiary", key="move-back", help=hint):
             attempt_and_rerun(lambda: app.moves.go_back(library))
@@ -168,7 +167,7 @@ def _draw_move(app: App, library: str, language: Language, *, live: bool) -> Non
         st.rerun()
     with st.container(border=True, key="move", gap="small"):
         title = "move_done" if move.state == "done" else "move_title"
-        st.markdown(f"**{label(title, language, model=escape_line(model_of_library(move.model)))}**")
+        st.markdown(f"**{label(title, language, model=escape_line(move.model))}**")
         if move.is_running:
             text = label("move_building", language, done=f"{move.done:,}", total=f"{move.total:,}")
             if move.state == "comparing":
