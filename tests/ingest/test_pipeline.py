@@ -134,9 +134,9 @@ ROSES = b"# Roses\n\nRoses are watered in the evening, never at noon, and cut ba
 
 def test_a_message_about_a_file_has_its_name(ingestor: Ingestor) -> None:
     rows = run(ingestor, *(source for name in ("a.md", "b 2.md") for source in file_sources(name, HARBOUR)))
-    assert rows[1].message == "Same text as “Report 2023” (a.md), already saved."
+    assert say(rows[1].notice, "en") == "Same text as “Report 2023” (a.md), already saved."
     (row,) = run(ingestor, *file_sources("docs/my notes.txt", b""))
-    assert row.message == "docs/my notes.txt: no text found."
+    assert say(row.notice, "en") == "docs/my notes.txt: no text found."
 
 
 class TestUploadsOfOneName:
