@@ -19,6 +19,14 @@ pytestmark = pytest.mark.usefixtures("samples")
 
 ANSWER = "[class*='st-key-answer-']"
 TIMEOUT = 60_000  # milliseconds: a model may still be loading
+COPY = """(text) => {
+  const shown = document.body.appendChild(document.createElement("p")), clipboardData = new DataTransfer();
+  shown.textContent = text;
+  getSelection().selectAllChildren(shown);
+  shown.dispatchEvent(new ClipboardEvent("copy", { clipboardData, bubbles: true }));
+  return clipboardData.getData("text/plain");
+}"""
+"""Show a text, select it and copy it."""
 
 
 def slow(request: Request) -> Reply:
@@ -61,6 +69,7 @@ def test_a_copied_answer_has_its_sources(open_tab: OpenTab) -> None:
     text, _, sources = page.evaluate("window.copiedText").partition(f"\n\n{label('export_sources', 'en')}\n")
     assert answer in text and "[1]" in text
     assert re.search(r"^\[1\].* https?://", sources)
+    assert page.evaluate(COPY, "http:\u2060//example.org") == "http://example.org"
 
 
 def test_on_a_phone_the_sidebar_closes_behind_a_choice(open_tab: OpenTab) -> None:

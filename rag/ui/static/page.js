@@ -262,6 +262,14 @@
     field.remove();
   }
 
+  /* Copied text is without the word joiners that keep page text from becoming links: a link with one cannot be opened. */
+  function copyWithoutJoiners(event) {
+    const text = getSelection().toString();
+    if (!text.includes("\u2060")) return;
+    event.clipboardData.setData("text/plain", text.replaceAll("\u2060", ""));
+    event.preventDefault();
+  }
+
   /* Remember the language if it was switched on this page; a link's `?lang=` applies to its own tab only. */
   function setLanguage(tag) {
     const switched = window.language && window.language !== tag;
@@ -274,6 +282,7 @@
     addEventListener("click", openSource, true);
     addEventListener("click", openDot, true);
     addEventListener("click", copyOrShare);
+    addEventListener("copy", copyWithoutJoiners);
     addEventListener("click", openEntry);
     addEventListener("click", (event) => event.target.closest?.(TALKS) && closeSidebar());
     addEventListener("keydown", onKey);
