@@ -133,10 +133,10 @@ ROSES = b"# Roses\n\nRoses are watered in the evening, never at noon, and cut ba
 
 
 def test_a_message_about_a_file_has_its_name(ingestor: Ingestor) -> None:
-    rows = run(ingestor, *(source for name in ("a.md", "b 2.md") for source in file_sources(name, HARBOUR)))
-    assert say(rows[1].notice, "en") == "Same text as “Report 2023” (a.md), already saved."
-    (row,) = run(ingestor, *file_sources("docs/my notes.txt", b""))
-    assert say(row.notice, "en") == "docs/my notes.txt: no text found."
+    names = {"b 2.md": HARBOUR, "a.md": HARBOUR, "docs/my notes.txt": b""}
+    rows = [row for name, data in names.items() for row in run(ingestor, *file_sources(name, data))]
+    messages = ["Same text as “Report 2023” (b 2.md), already saved.", "docs/my notes.txt: no text found."]
+    assert [say(row.notice, "en") for row in rows[1:]] == messages
 
 
 class TestUploadsOfOneName:
