@@ -316,7 +316,8 @@ def find_author(structured_data: StructuredData, tree: Any) -> str:
             return author
     nodes = [] if tree is None else tree.xpath("//a[contains(concat(' ',@rel,' '),' author ')]|//*[@itemprop='author']")
     for node in nodes[:5]:
-        if author := _clean_name(node.text_content()):
+        name_nodes = node.xpath(".//*[@itemprop='name']")  # a card has more than the name
+        if author := _clean_name((name_nodes or [node])[0].text_content()):
             return author
     return ""
 

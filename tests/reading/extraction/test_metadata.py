@@ -49,6 +49,10 @@ REVIEW = {"@type": "Review", "author": {"name": "A Customer"}, "datePublished": 
             ("Ada", "2024-03-05", ""),
         ),
         (
+            "<div itemprop='author' itemscope><a>Vader</a><i itemprop='name'>Vader</i><b>6,796</b>8 badges</div>",
+            ("Vader", "", ""),
+        ),
+        (
             "<p>By <a rel='author' href='/ada'>Ada</a> <time datetime='2024-03-05'>today</time>",
             ("Ada", "2024-03-05", ""),
         ),
