@@ -33,6 +33,7 @@ from rag.reading.extraction.segments import segment
 from rag.reading.extraction.tree import (
     body_of,
     drop,
+    drop_contents,
     find_hidden,
     is_hidden,
     is_huge,
@@ -61,6 +62,7 @@ _GRIDS: Final = ("columnheader", "gridcell", '="cell"', "role=cell")
 _STRUCK: Final = ("line-through", "strike", "deletion")
 _FORMULAS: Final = ("math", "athJax", "katex", "latex", 'alt="$', 'alt="\\(')
 _TABS: Final = ("tabpanel", "tab-", "tabs", "tabcontent", "tabbed")
+_ANCHORS: Final = ('href="#', "href='#", "href=#")
 _LISTINGS: Final = ("<pre", "<PRE", "<code", "white-space", "blob-code", "syntaxhighlighter")
 
 
@@ -83,6 +85,8 @@ def make_reader_view(tree: Any, source: str) -> None:
     for node in hidden:
         if is_hidden(node):
             drop(node)
+    if has(_ANCHORS):
+        drop_contents(tree)
     if has(_LISTINGS):
         write_listings(tree)
     write_notation(tree, source)

@@ -152,6 +152,15 @@ class TestHidden:
         text = extract_html(article(f"{options}<ul role='listbox'><li>Terns on the rocks</li></ul>"), URL).text
         assert "Golf cart" not in text and "Terns on the rocks" in text
 
+    def test_a_table_of_contents_is_not_kept_but_other_lists_of_links_are(self) -> None:
+        sections = "".join(
+            f"<h2 id='s{n}'>Part {n}: oil ¶</h2><p>The keeper fills lamp {n} at dusk.</p>" for n in range(4)
+        )
+        contents = "".join(f"<li><a href='#s{n}'>{n + 1}. Part {n}: oil</a></li>" for n in range(4))
+        tools = "".join(f"<li><a href='#s{n}'>Tool {n}</a></li>" for n in range(4))
+        text = extract_html(article(f"<ul>{contents}</ul><ol>{tools}</ol>{sections}"), "https://example.com/").text
+        assert text.count("Part 2: oil") == 1 and "Tool 3" in text
+
     def test_a_page_that_fades_in_is_not_hidden(self) -> None:
         html = f"<body><p>Menu</p><main style='opacity: 0'><h1>Station</h1><p>{FILLER}</p></main></body>"
         assert "counts birds" in extract_html(html, URL).text

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from html import unescape
 from itertools import islice
@@ -186,6 +186,35 @@ def _is_whole_page(node: Any, tree: Any) -> bool:
 
 def _text_length(node: Any) -> int:
     return sum(map(len, map(str.strip, node.itertext())))
+
+
+_HEADING_NODES: Final = "//h1|//h2|//h3|//h4|//h5|//h6|//dt|//summary"
+_NUMBERING = lazy_regex(r"\A[\W\d_]+|[\W_]+\Z")
+_MIN_CONTENTS: Final = 3
+_CONTENTS_SHARE: Final = 0.8
+
+
+def drop_contents(tree: Any) -> None:
+    """Remove tables of contents: lists of links to the page's own headings, with their text."""
+    headings = {_fold(node.text_content()) for node in tree.xpath(_HEADING_NODES)} - {""}
+    for node in tree.xpath("//ul|//ol"):
+        items = node.xpath(".//li")
+        count = sum(_is_contents_item(item, headings) for item in items)
+        if count >= max(_MIN_CONTENTS, _CONTENTS_SHARE * len(items)):
+            drop(node)
+
+
+def _is_contents_item(item: Any, headings: Set[str]) -> bool:
+    own = [node for node in item if node.tag not in ("ul", "ol")]
+    links = [link for node in own for link in node.xpath("descendant-or-self::a")]
+    if len(links) != 1 or not (links[0].get("href") or "").startswith("#"):
+        return False
+    return _fold((item.text or "") + "".join(node.text_content() + (node.tail or "") for node in own)) in headings
+
+
+def _fold(text: str) -> str:
+    """Return `text` in lower case, without numbering, permalink marks and repeated spaces."""
+    return _NUMBERING.sub("", " ".join(text.split()).lower())
 
 
 PANEL_LABEL: Final = "data-panel-label"
