@@ -16,7 +16,8 @@ import re
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -73,6 +74,7 @@ _LIST_MARKS: Final = lazy_regex(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)]|\[ \])\s+(?:\[
 _BOLD: Final = lazy_regex(r"(?<![A-Za-z0-9*])\*\*(?=[^\s*])((?:[^*\n]++|\*(?!\*))++)(?<=[^\s*])\*\*(?![A-Za-z0-9*])")
 _CUT_OFF: Final = lazy_regex(r"^\*\*(?=[^\s*])(?!.*\*\*)|(?<=[^\s*])\*\*$")  # a part of a longer emphasis
 _UNDERLINED: Final = lazy_regex(r"(?<!\w)__(?=[^\s_])((?:[^_\n]++|_(?!_))++)(?<=[^\s_])__(?!\w)")
+_STARTS_WITH_QUANTITY: Final = lazy_regex(r"[$€£¥￥₩~≈<>≤≥]?\s?\d")
 _BAR: Final = lazy_regex(r"(?<!\\)\|")
 _NOTE_MARK: Final = lazy_regex(r"\[\^[^\[\]\s]{1,8}\]")
 _IDENTIFIER: Final = lazy_regex(r"[a-z][a-z0-9_]*")
@@ -161,7 +163,7 @@ def _sentences(text: str, start: int, end: int, header: str, section: str) -> li
         line = as_row(valid, header) if header else as_prose(valid)
         if not lead and units and units[-1].introduces and len(units[-1].text) <= _LONGEST_INTRODUCTION:
             lead = units[-1].text
-        lead = as_prose(lead)
+        lead = as_prose(_HEADING_MARKS.sub("", lead))
         place = place._replace(lead=lead)
         units.append(Quotable(sentence, (_join_lead(lead, line) if lead else line,), place=place))
     return units
@@ -241,14 +243,20 @@ def as_prose(text: str) -> str:
 
 
 def as_row(row: str, header: str) -> str:
-    """Return a table row as prose, each cell but the first with its column name: `Team: 79 € (Price)`."""
-    (first, *cells), (_, *names) = _cells(row), _cells(header)
-    if not any(cells) or len(cells) != len(names):
+    """Return a table row as prose, each cell but the first with its column name: `Team: 79 € (Price)`.
+
+    The first has one too if it is a quantity, which names nothing. Equal neighbours, as of a cell that spans several
+    columns, are one cell with several names.
+    """
+    cells, names = _cells(row), _cells(header)
+    if not any(cells[1:]) or len(cells) != len(names):
         return as_prose(row)
-    named, begin = ("{}（{}）", "：") if is_chinese(row) else ("{} ({})", ": ")
-    pairs = zip(cells, names, strict=True)
-    rest = " · ".join(named.format(cell, name) if name else cell for cell, name in pairs if cell)
-    return as_prose(f"{first}{begin}{rest}" if first else rest)
+    named, begin, comma = ("{}（{}）", "：", "、") if is_chinese(row) else ("{} ({})", ": ", ", ")
+    has_label = not (_STARTS_WITH_QUANTITY.match(cells[0]) and _WORD.search(names[0]))
+    runs = groupby(zip(cells[has_label:], names[has_label:], strict=True), itemgetter(0))
+    columns = [(cell, comma.join(name for _, name in run if name)) for cell, run in runs if cell]
+    rest = " · ".join(named.format(cell, name) if name else cell for cell, name in columns)
+    return as_prose(f"{cells[0]}{begin}{rest}" if has_label and cells[0] else rest)
 
 
 def _cells(row: str) -> list[str]:

@@ -347,6 +347,19 @@ def test_table_rows_get_their_header_from_another_passage() -> None:
     assert written("|  |  |\n|---|---|\n| Height | 21 m |")[-1] == ("Height: 21 m",)
 
 
+def test_a_quantity_names_its_column_and_equal_neighbours_share_a_cell() -> None:
+    lessons = "| 30 minutes | 45 minutes |\n|---|---|\n| $84 a lesson | $100 a lesson |"
+    assert written(lessons)[-1] == ("$84 a lesson (30 minutes) · $100 a lesson (45 minutes)",)
+    assert written("|  | Price |\n|---|---|\n| 2 rooms | $100 |")[-1] == ("2 rooms: $100 (Price)",)
+    assert written("| 日 | 早 | 晚 | 夜 |\n|---|---|---|---|\n| 周一 | 闭馆 | 闭馆 | 开 |")[-1] == (
+        "周一：闭馆（早、晚） · 开（夜）",
+    )
+
+
+def test_a_heading_that_introduces_has_no_marks() -> None:
+    assert written("### Fields of a feed:\n\nUse a semicolon.")[-1] == ("Fields of a feed: Use a semicolon.",)
+
+
 def test_what_is_struck_out_is_not_quoted() -> None:
     assert written("A berth costs ~~99 EUR~~ 79 EUR a night.") == [("A berth costs 79 EUR a night.",)]
     assert written("~~The pier is closed. Come later.~~\n\nIt is open.") == [("It is open.",)]
