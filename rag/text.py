@@ -111,6 +111,7 @@ _BEFORE_WORD = lazy_regex(r"[\s(\[\"“']")
 _NEVER_INITIAL = frozenset("–—,;:)%")
 """Characters that never begin a sentence after a full stop on the same line."""
 HEADING = lazy_regex(r"#{1,6}\s+")
+_TITLE_OR_ROW = lazy_regex(r"#{1,6}\s+|\|[^\n]{0,400}\|[ \t]*+$", re.MULTILINE)
 _BLOCK_LINE = lazy_regex(r"[ \t]*(?:#{1,6} |[-*+•] |\d{1,3}[.)、] |[|>]|```|~~~)")
 _FENCE = lazy_regex(r"^[ \t]*+(?P<marks>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?P<info>[^\n]*+)$", re.MULTILINE)
 _NEWLINE = lazy_regex(r"\n")
@@ -214,7 +215,8 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[t
     """Return the spans of the sentences of `text[start:end]`, in order, without surrounding white space.
 
     Sentences end at 。！？ and . ! ? with their closing quotes, and at line ends, except where a wrapped line continues
-    in lower case. Fenced code is split into lines. Every non-white-space character is in exactly one span.
+    in lower case. A heading or table row is one sentence, unless the row is long. Fenced code is split into lines.
+    Every non-white-space character is in exactly one span.
     """
     stop = len(text) if end is None else end
     spans: list[tuple[int, int]] = []
@@ -315,14 +317,14 @@ def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
 
 def _find_sentence_ends(text: str, start: int, stop: int) -> Iterator[int]:
     cased = _is_cased(text[start : min(stop, start + 20_000)])
-    heading = HEADING.match(text, start)  # a heading is one sentence: "### 5. Prune hard"
+    is_whole = _TITLE_OR_ROW.match(text, start)  # "### 5. Prune hard", "| Weight (approx.) | 7 kg |"
     for match in _END.finditer(text, start, stop):
         at = match.end()
         if match["line"]:
-            heading = HEADING.match(text, at)
+            is_whole = _TITLE_OR_ROW.match(text, at)
             if _ends_at_newline(text, start, match.start(), at, stop):
                 yield at
-        elif heading:
+        elif is_whole:
             continue
         elif match["within"] is not None:
             yield from (ellipsis.end() for ellipsis in _ELLIPSIS.finditer(text, match.start(), at))

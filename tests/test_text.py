@@ -397,6 +397,12 @@ def test_entries_are_in_order_and_apart(text: str) -> None:
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
 
 
+def test_a_table_row_is_one_sentence_unless_it_is_long() -> None:
+    text = "| Size (approx.) | 5 cu. in. Or more. |\n| " + "One. Two. " * 60 + "|"
+    sentences = [text[start:end] for start, end in split_sentences(text)]
+    assert sentences[:2] == ["| Size (approx.) | 5 cu. in. Or more. |", "| One."]
+
+
 def test_an_entry_is_one_span_among_sentences() -> None:
     spans = [LISTING[start:end] for start, end in unit_spans(LISTING)]
     assert spans[:2] == [
