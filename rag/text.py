@@ -509,28 +509,37 @@ NO_LIST: Final = ListPlace()
 def find_list_places(text: str, spans: Iterable[tuple[int, int]]) -> list[ListPlace]:
     """Return the place of each sentence in the lists of a text.
 
-    Only text between its items ends a list. An introduction is that of the items below it, up to a blank line after
-    items on adjacent lines.
+    Only text between its items ends a list, indented no more than the item above it. An introduction is that of the
+    items below it, up to a blank line after items on adjacent lines; an indented one, of items indented as much.
     """
-    places, lead, before = list[ListPlace](), "", 0
-    number = item = 0
+    places, lead, inner_lead, before = list[ListPlace](), "", "", 0
+    number = item = floor = margin = inner_margin = 0
     is_introduced = is_tight = False
     for start, end in spans:
         sentence, line = text[start:end], text[text.rfind("\n", 0, start) + 1 : start]
-        is_item = not line.strip() and _LIST_ITEM.match(sentence) is not None
+        is_first, indent = not line.strip(), len(line) - len(line.lstrip())
+        is_item = is_first and _LIST_ITEM.match(sentence) is not None
         if is_item:
+            if inner_lead and indent >= inner_margin:
+                lead, item, is_introduced, is_tight = inner_lead, 0, True, False
+            elif item and indent < floor:
+                lead, item, is_introduced, is_tight = "", 0, False, False
             is_apart = text.find("\n\n", before, start) >= 0
-            number, item = (number, item + 1) if item else (number + 1, 1)
+            number, item, floor = (number, item + 1, floor) if item else (number + 1, 1, indent)
             lead, is_tight = ("" if is_apart and is_tight else lead), is_introduced and not is_apart
-        elif not line:
+            margin = indent
+        elif is_first and indent <= margin:
             item = 0
         own_lead = lead if is_item and len(lead) <= _LONGEST_LEAD else ""
         places.append(ListPlace(own_lead, number, item) if item else NO_LIST)
-        before = end
+        before, inner_lead = end, ""
         if heading := HEADING.match(sentence):
             lead, is_introduced, is_tight = sentence[heading.end() :].strip(), False, False
-        elif INTRODUCTION.search(sentence) and not line[:1].isspace():
-            lead, is_introduced, is_tight = sentence.strip(), True, False
+        elif INTRODUCTION.search(sentence):
+            if line[:1].isspace():
+                inner_lead, inner_margin = sentence.strip(), indent + is_item
+            else:
+                lead, is_introduced, is_tight = sentence.strip(), True, False
         elif not line and not is_item:
             lead = ""
     return places
@@ -608,12 +617,14 @@ def _find_entries(text: str, start: int, end: int) -> Iterator[Entry]:
         if (title or heading) and is_detail and (in_item or _ATTRIBUTE.search(line)):
             attributes.append(span)
             continue
+        if is_item and is_indented and attributes and INTRODUCTION.search(text, *attributes[-1]):
+            attributes.pop()  # it introduces the list below
         if attributes:
             is_shown = not in_item and (is_near or title is None or may_be_label(text[slice(*title)]))
             yield Entry(heading if is_shown else None, title, attributes)
         if attributes or is_heading or is_item or not is_detail:
             heading, is_near, title, attributes = (span if is_heading else heading), is_heading, None, []
-        in_item = is_item and not is_indented
+        in_item = is_item and not is_indented and len(line) <= _LONGEST_ENTRY_LINE
         if in_item or (is_detail and not _ATTRIBUTE.search(line)):
             title = span
     if attributes:

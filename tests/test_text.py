@@ -368,6 +368,15 @@ def test_an_entry_is_a_title_and_its_attributes() -> None:
             "## Boots\n\n- low\n- high\n\n- warm\n\nText.\n\n- x",
             [("", 0, 0), ("Boots", 1, 1), ("Boots", 1, 2), ("Boots", 1, 3), ("", 0, 0), ("", 2, 1)],
         ),
+        (
+            "- Plans vary.\n  A few. Ours:\n  - cats\n  - dogs\n  Theirs:\n  - birds\n- Rates\n- Dates",
+            [
+                *[("", 1, 1)] * 3,
+                *[("Ours:", 2, 1), ("Ours:", 2, 2), ("", 0, 0), ("Theirs:", 3, 1)],
+                *[("", 4, 1), ("", 4, 2)],
+            ],
+        ),
+        ("- Arm\n  - Width:\n  - 20 cm", [("", 1, 1), ("", 1, 2), ("", 1, 3)]),
     ],
 )
 def test_an_introduction_is_that_of_one_list(text: str, places: list[tuple[str, int, int]]) -> None:
@@ -383,6 +392,7 @@ def test_an_introduction_is_that_of_one_list(text: str, places: list[tuple[str, 
         "Price: $4",
         "Setup\n\n```\nname: demo\nport: 80\n```",
         "| Plan | Price |\n|---|---|\n| Team | $79 |",
+        "- " + "A long text. " * 20 + "\n  Ours:\n  - cats",
         "A title\n\n" + "\n\n".join(f"{number} {'x' * 60}" for number in range(10)),
     ],
 )

@@ -189,7 +189,7 @@ T = TypeVar("T")
 
 MAX_CHUNKS = 20_000
 _BATCH, _BATCH_SECONDS = 64, 0.005  # addresses per lookup, and seconds to wait for more
-_RULES = 5  # version of the chunking rules; increment it to re-split pages when they are next read
+_RULES = 6  # version of the chunking rules; increment it to re-split pages when they are next read
 
 
 @dataclass(frozen=True, slots=True)
