@@ -360,7 +360,8 @@ class Sentence:
 
     `terms` are those of the sentence, its title and its headings, `neighbour_terms` those that only the sentences
     before and after it have. `codes` are those of the headings, and of the last sentence that has some: "It has 70
-    keys" is about the model named before. `in_page` is the page's title followed by the text.
+    keys" is about the model named before. `in_page` is the page's title followed by the text, that of a row, attribute
+    or list item as in answers: with its column names, title or introduction.
     """
 
     passage: int
@@ -598,7 +599,8 @@ class ExtractiveReasoner:
             elif (part.leads or not part.is_heading) and _WORD.search(part.text):
                 sentence_terms = terms[i] | page_terms
                 neighbour_terms = (terms[i - 1] | terms[i + 1]) - sentence_terms
-                line = part.lines[0] if part.is_attribute or part.text.startswith("|") else part.text
+                is_named = part.is_attribute or part.place.lead or part.text.startswith("|")
+                line = part.lines[0] if is_named else part.text
                 in_page = f"{passage.title}. {line[:_MAX_CHARACTERS]}"
                 yield Sentence(index, part, sentence_terms, neighbour_terms, codes | page_codes, in_page)
 

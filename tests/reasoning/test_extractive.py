@@ -170,6 +170,16 @@ def test_a_list_item_is_checked_with_the_heading_of_its_list(reasoner: Extractiv
     assert check(text, [page]).statements[0].verdict == "supported"
 
 
+def test_a_list_item_is_read_with_the_introduction_of_its_list(reasoner: ExtractiveReasoner) -> None:
+    page = passage(1, "Dogs wait:\n\n- **15 days**\n\nCats wait:\n\n- 2 weeks\n\nMice don't wait.")
+    sentences, _ = reasoner.score_sentences("How long do cats wait?", [page])
+    assert [one.line([page]).text for one in sentences if not one.unit.introduces] == [
+        "Dogs wait: 15 days",
+        "Cats wait: 2 weeks",
+        "Mice don't wait.",
+    ]
+
+
 def test_a_chinese_row_has_chinese_punctuation(reasoner: ExtractiveReasoner) -> None:
     page = passage(1, "| 车票 | 价格 | 有效期 |\n| --- | --- | --- |\n| 三日票 | 45 元 | 72 小时 |")
     assert answer(reasoner, "三日票多少钱？", [page]).startswith("三日票：45 元（价格） · 72 小时（有效期）")
