@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -48,12 +49,12 @@ _ENOUGH = 8 << 30  # bytes
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
-    """Put the tests' folders in memory if there is enough space: each library syncs to disk dozens of times."""
+    """Put temporary folders in memory if there is enough space: each library syncs to disk dozens of times."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers keep all cores busy; more threads would wait
     skip_component_scan()  # each AppTest would scan
     sys.modules.setdefault("fastembed", None)  # type: ignore[arg-type]  # each Qdrant client would search for it
     if _IN_MEMORY.is_dir() and shutil.disk_usage(_IN_MEMORY).free >= _ENOUGH:
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
+        tempfile.tempdir = os.environ.setdefault("TMPDIR", str(_IN_MEMORY))
 
 
 def pytest_collection_finish() -> None:
