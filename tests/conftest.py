@@ -91,8 +91,14 @@ WORKER_GROUPS = {
     "tests/store/test_job_table.py": "postgres",
     "tests/test_app_postgres.py": "postgres",
     "tests/test_app_roles.py": "postgres",
+    "tests/test_app.py": "samples",
+    "tests/test_app_small_models.py": "samples",
+    "tests/test_app_web_passages.py": "samples",
 }
-"""Files that share one xdist worker: otherwise each would serve an app, preload killed processes, or start Postgres."""
+"""Files that share one xdist worker.
+
+Otherwise each would serve an app, preload killed processes, start Postgres, or import the sample pages.
+"""
 
 
 class GroupScheduling(LoadFileScheduling):
