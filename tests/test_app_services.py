@@ -63,7 +63,7 @@ def test_pages_are_added_and_found_by_a_service(tmp_path: Path) -> None:
 
 def test_a_silent_service_leaves_keywords_with_a_notice(tmp_path: Path) -> None:
     with ModelServer("tei") as server:
-        with app_of(tmp_path, server) as app:
+        with app_of(tmp_path, server, embedding_timeout=1.0) as app:
             add(app)
             server.delay = 300.0
             answer = app.wait(app.ask(Question(QUESTION, ("main",))), timeout=120)
@@ -71,7 +71,7 @@ def test_a_silent_service_leaves_keywords_with_a_notice(tmp_path: Path) -> None:
             assert answer.searches[0].legs == ("sparse",)
             assert answer.notice is not None
             assert answer.notice.code == "searched_by_keywords"
-        with app_of(tmp_path, server) as app:  # a start while the service is silent
+        with app_of(tmp_path, server, embedding_timeout=1.0) as app:  # a start while the service is silent
             assert app.search(QUESTION, library="main").notes["meaning"]["code"] == "service_timeout"
             server.delay, server.faults = 0.0, [503] * 8
             assert add(app, [{**PAGES[0], "url": "https://a.example/new", "text": "A new page of text."}]) == ["failed"]

@@ -25,7 +25,7 @@ def site() -> Iterator[SiteServer]:
 
 @pytest.mark.parametrize("limit", [1, 2, 8])
 def test_every_page_is_read_once_within_the_limit_of_requests(site: SiteServer, parser: Parser, limit: int) -> None:
-    done = crawling.crawl(site, parser, RateLimiter(limit, 0.0), 2 * limit, deadline=2.0)
+    done = crawling.crawl(site, parser, RateLimiter(limit, 0.0), 2 * limit, deadline=1.0)
     row = crawling.report(site, done)
     assert crawling.is_complete(row), row
     assert min(2, limit) <= site.max_open <= limit
@@ -65,7 +65,7 @@ def fetched(url: str, body: bytes) -> FetchResult:
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--pages", "20", "--delay", "0.01", "--at-once", "6", "--deadline", "1.5"]
+    options = ["--pages", "20", "--delay", "0.01", "--at-once", "6", "--deadline", "1.0"]
     assert crawling.main(options) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["way"] for row in rows] == ["one at a time", "6 at a time", "defaults"]

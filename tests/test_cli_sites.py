@@ -33,7 +33,8 @@ def test_a_site_comes_in_is_looked_at_again_and_travels(
     with SiteServer(20, delay=0.0, share=0.0) as site:
         monkeypatch.setenv("FETCH_ALLOW_PRIVATE_HOSTS", "{}:{}".format(*site.pair))
         monkeypatch.setenv("FETCH_DELAY", "0")
-        monkeypatch.setenv("FETCH_TIMEOUT", "4")
+        monkeypatch.setenv("FETCH_TIMEOUT", "1")
+        monkeypatch.setattr("rag.ingest.sources._DELAYS", (0.01, 0.02))
         _, rows = run("site", site.url("/"), "--by", "crawl", "--pages", "50", "--depth", "9")
         # A page added under another address yields to the one that it names: both rows report it.
         added = {row["url"] for row in run("pages")[1]}
