@@ -242,7 +242,7 @@ def _instant_chat() -> ChatReasoner:
     sentence = _SENTENCE.format(year=1900)
     forms: dict[str, dict[str, Any]] = {
         "PlanReply": {
-            "aspects": [{"text": f"bridge {n}"} for n in numbers],
+            "aspects": [f"bridge {n}" for n in numbers],
             "steps": [{"question": f"When was bridge {n} opened?"} for n in numbers],
         },
         "QueryReply": {"query": "bridge opened", "search": "hybrid"},

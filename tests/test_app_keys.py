@@ -115,7 +115,7 @@ def test_an_answer_whose_model_is_let_go_of_is_quoted(app: App) -> None:
 def test_a_waiting_report_goes_on_with_the_model_of_whoever_replies(app: App, resumer: str, tmp_path: Path) -> None:
     unclear = ResearchModel()
     unclear.replies["PlanReply"] = lambda _: {
-        "aspects": [{"text": "eruption", "kind": "attribute"}],
+        "aspects": ["eruption"],
         "steps": [step("When did Mount Aso erupt?")],
         "unclear": "" if len(unclear.asked) > 1 else "Which eruption?",
     }

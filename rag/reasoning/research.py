@@ -22,7 +22,6 @@ from rag.reasoning.hops import MAX_NEW_STEPS, Find, FollowUpSearch, RulePlanner
 from rag.text import escape_markdown, first_sentence, question_language, truncate
 from rag.types import Notice, Passage
 
-AspectKind = Literal["name", "attribute", "clause", "comparison"]
 Tool = Literal["library", "web"]
 SearchMethod = Literal["", "keyword", "dense", "hybrid"]
 Action = Literal["continue", "revise", "finish"]
@@ -41,7 +40,6 @@ class Aspect:
 
     id: str
     text: str
-    kind: AspectKind = "attribute"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,17 +141,10 @@ class StepReply(BaseModel):
     needs: list[int] = Field(default=[], description="numbers of the earlier steps whose results it needs")
 
 
-class AspectReply(BaseModel):
-    """Something that a complete answer must include."""
-
-    text: str
-    kind: AspectKind = "attribute"
-
-
 class PlanReply(BaseModel):
     """A research plan."""
 
-    aspects: list[AspectReply] = Field(description="what a complete answer must include")
+    aspects: list[str] = Field(description="what a complete answer must include")
     steps: list[StepReply] = Field(description="up to six steps")
     unclear: str = Field(default="", description="one question to the user if a name is ambiguous")
 
@@ -207,7 +198,7 @@ class ChatResearcher:
     async def plan(self, question: str, titles: Sequence[str]) -> Plan:
         """Plan aspects and first steps; `titles` are those of the library's pages."""
         reply = await self._chat.fill(PlanReply, requests.plan(self._chat.texts, question, titles))
-        aspects = [Aspect(f"a{n}", _short(aspect.text), aspect.kind) for n, aspect in enumerate(reply.aspects, 1)]
+        aspects = [Aspect(f"a{n}", _short(text)) for n, text in enumerate(reply.aspects, 1)]
         return Plan(tuple(aspects), _steps(reply.steps, MAX_STEPS), _short(reply.unclear))
 
     async def write_query(self, task: Task) -> Query:
@@ -289,7 +280,7 @@ class RuleResearcher:
     async def plan(self, question: str, titles: Sequence[str]) -> Plan:
         """Plan a step and an aspect for each thing that the question asks about."""
         steps = self._planner.plan(question)
-        aspects = tuple(Aspect(f"a{n}", step.text, "clause") for n, step in enumerate(steps, 1))
+        aspects = tuple(Aspect(f"a{n}", step.text) for n, step in enumerate(steps, 1))
         return Plan(aspects, tuple(_sub_question(step, question) for step in steps))
 
     async def write_query(self, task: Task) -> Query:

@@ -60,7 +60,7 @@ def _research(schema: dict[str, Any], question: str, request: Request) -> dict[s
     if form == {"aspects", "steps", "unclear"}:
         clauses = [part.strip(" ?？,，") for part in re.split(r"\band\b|[，,；;]|以及", question) if len(part) > 3]
         steps = [{"question": f"{part}?", "justification": "A clause of the question."} for part in clauses[:6]]
-        return {"aspects": [{"text": part, "kind": "clause"} for part in clauses[:6]], "steps": steps}
+        return {"aspects": clauses[:6], "steps": steps}
     if form == {"query", "search", "reason", "section"}:
         wanted = re.findall(r"^(?:Sub-question|子问题): (.+)$", request.last, re.MULTILINE)
         return {"query": wanted[-1] if wanted else question, "search": "hybrid", "reason": "Words and meaning."}

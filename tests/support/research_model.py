@@ -52,7 +52,7 @@ class ResearchModel:
         }[form]
 
     def _plan(self, _: Request) -> Any:
-        aspects = [{"text": str(one["question"]), "kind": "attribute"} for one in self.steps]
+        aspects = [str(one["question"]) for one in self.steps]
         return {"aspects": aspects, "steps": list(self.steps), "unclear": ""}
 
     def _query(self, request: Request) -> Any:

@@ -359,7 +359,7 @@ def _number_steps(steps: Sequence[SubQuestion], before: Sequence[StepRecord], by
 
 
 def _aspects_of(records: Sequence[Mapping[str, Any]]) -> tuple[Aspect, ...]:
-    return tuple(Aspect(**one) for one in records)
+    return tuple(Aspect(one["id"], one["text"]) for one in records)
 
 
 def _stream_plan(runtime: Running, steps: Sequence[StepRecord]) -> None:
