@@ -698,6 +698,11 @@ def front_matter_title(text: str) -> tuple[str, str]:
     return (title[1].strip().strip("\"'").strip() if title else ""), text[header.end() :]
 
 
+def letters_and_digits(text: str) -> str:
+    """Return the letters and digits of a text in lower case, to compare titles and sentences."""
+    return re.sub(r"[\W_]+", "", text).casefold()
+
+
 def first_heading(text: str) -> str:
     """Return the text of the first heading in Markdown, or "" if there is none."""
     match = _HEADING.search(text)

@@ -129,6 +129,11 @@ class Passage:
     library: str = ""
     header: str = ""
 
+    @property
+    def text_with_headings(self) -> str:
+        """The text, below the page's title and the headings above it."""
+        return "\n".join((self.title, *self.section, self.text))
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

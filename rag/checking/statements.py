@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from rag.checking.rules import read_terms
-from rag.text import fenced_blocks, lazy_regex, split_sentences, weigh
+from rag.text import INTRODUCTION, fenced_blocks, lazy_regex, split_sentences, weigh
 
 _NAMES: Final = r"passages?|sources?|refs?\.?|references?|citations?|段落|来源|资料|网页|引用|文献|参考|出处"
 _NUMBER: Final = r"\d{1,3}(?::\d{1,3}(?=†))?(?:†[^\]】\n,，、;；&和]{0,60}+)?"
@@ -383,7 +383,6 @@ _HEADING = lazy_regex(r"\s*#{1,6}\s")
 _BOLD_LINE = lazy_regex(r"\s*(?:\*\*[^*]+\*\*|__[^_]+__)\s*+(?:[:：]\s*+)?$")
 _FULL_STOP = lazy_regex(r"[.。!！][*_\s]*$")
 _QUESTION = lazy_regex(r"[?？][\"'”’」』）)*_\s]*$")
-_COLON = lazy_regex(r"[:：][*_\s]*$")
 _RULE = lazy_regex(r"[|\s:=*_-]+")
 _YES_OR_NO = lazy_regex(
     r"(?<![*_\s])[*_\s]*+(?:yes|no|yeah|nope|correct|right|indeed|certainly|of course"
@@ -567,7 +566,7 @@ def _kind(bare: str, marked: bool, alone: bool) -> Kind:
 
 def ends_in_colon(bare: str) -> bool:
     """True if the sentence ends in a colon, so that the next one completes it."""
-    return bool(_COLON.search(bare))
+    return bool(INTRODUCTION.search(bare))
 
 
 def is_about_sources(sentence: str) -> bool:

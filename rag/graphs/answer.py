@@ -274,7 +274,7 @@ async def _find_used_history(
     if not isinstance(quoter, ExtractiveReasoner) or not state["before"]:
         return state["before"]
     encoder, asked = quoter.encoder, quoter.encoder.terms(question_of(state))
-    texts = ("\n".join((one.title, *one.section, one.text)) for one in _select_cited(passages, citations))
+    texts = (one.text_with_headings for one in _select_cited(passages, citations))
     cited = [encoder.terms(text) for text in texts]
     added = [encoder.terms(earlier) - asked for earlier in state["before"]]
     weights = await asyncio.to_thread(quoter.weights, sorted(frozenset[int]().union(*added)))

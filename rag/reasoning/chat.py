@@ -43,7 +43,7 @@ from rag.reasoning import RESET
 from rag.reasoning.composing import Plan, compose_answer
 from rag.reasoning.questions import make_call, unreadable_call
 from rag.retrieval.strategies import Need
-from rag.text import detect_language, estimate_tokens, join_surrogates, lazy_regex
+from rag.text import INTRODUCTION, detect_language, estimate_tokens, join_surrogates, lazy_regex
 from rag.types import CheckedBy, Exchange, Passage
 
 if TYPE_CHECKING:
@@ -139,7 +139,6 @@ _NAME: Final = (
     r"|(?:(?:改写|重写|独立|完整|最终|最后|最新|新|检索|搜索)后?的?)*(?:一个)?(?:问题|问句|检索词|搜索词|查询|译文|翻译)"
 )
 _LABEL: Final = lazy_regex(rf"#*\s*(\**)(?:{_NAME})\s*(?:\1\s*[:：]|[:：]\1)\s*", re.IGNORECASE)
-_INTRODUCES: Final = lazy_regex(r"[:：][*_\s]*$")
 
 
 def reply_text(text: str) -> str:
@@ -168,13 +167,13 @@ def reply_lines(text: str) -> list[str]:
 
 def drop_intro(lines: Sequence[str]) -> list[str]:
     """Return the lines of a list without its introduction."""
-    return [line for line in lines if not _INTRODUCES.search(line)] or list(lines)
+    return [line for line in lines if not INTRODUCTION.search(line)] or list(lines)
 
 
 def one_line(lines: Sequence[str]) -> str:
     """Return the requested line, without a label such as "Question:"; empty if there is none."""
     lines = [text for line in lines if (text := _unwrap(_strip_label(line)))]
-    return next((line for line in lines if not _INTRODUCES.search(line)), next(iter(lines), ""))
+    return next((line for line in lines if not INTRODUCTION.search(line)), next(iter(lines), ""))
 
 
 def prose(text: str) -> str:

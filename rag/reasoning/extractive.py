@@ -42,6 +42,7 @@ from rag.text import (
     first_heading,
     is_chinese,
     lazy_regex,
+    letters_and_digits,
     may_be_label,
     split_sentences,
     strip_struck,
@@ -462,7 +463,7 @@ class ExtractiveReasoner:
             return []
         names = {name: self._terms(name) for name in _NAME.findall(question)}
         weights = self.weights(sorted(frozenset().union(*names.values())))
-        page_terms = frozenset[int]().union(*(self._terms("\n".join((p.title, *p.section, p.text))) for p in passages))
+        page_terms = frozenset[int]().union(*(self._terms(one.text_with_headings) for one in passages))
         if not weights or weighted_share(weights, page_terms) >= MIN_NAMED_SHARE:
             return []
         return [name for name, terms in names.items() if terms and not terms & page_terms]
@@ -607,8 +608,7 @@ class ExtractiveReasoner:
     def compute_shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
         """Return the share of the question's words, by IDF, in each passage, its title and headings. May block."""
         weights = self._question_weights(question)
-        texts = ("\n".join((p.title, *p.section, p.text)) for p in passages)
-        return [weighted_share(weights, self._terms(text)) for text in texts]
+        return [weighted_share(weights, self._terms(one.text_with_headings)) for one in passages]
 
     def _question_weights(self, question: str) -> Mapping[int, float]:
         return self.weights(sorted(set(self.encoder.encode_query(question).indices)))
@@ -720,13 +720,9 @@ def _each_page_first(
 
 def _is_new(sentence: Sentence, selected: Sequence[Sentence]) -> bool:
     """Return whether a sentence states something that no selected sentence contains verbatim."""
-    if any(_plain(sentence.unit.text) in _plain(other.unit.text) for other in selected):
+    if any(letters_and_digits(sentence.unit.text) in letters_and_digits(other.unit.text) for other in selected):
         return False
     return any(map(is_statement, sentence.unit.lines))
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[\W_]+", "", text).casefold()
 
 
 def distil(passages: Sequence[Passage], score_sentence: Callable[[str], float], share: float) -> list[Passage]:

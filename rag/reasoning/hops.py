@@ -284,11 +284,7 @@ def _is_ordinary(run: str, ordinary: Collection[str]) -> bool:
 
 def _leads_on(name: str, url_hash: str, find: Find) -> bool:
     """Return whether a page other than this one has the name."""
-    return any(one.url_hash != url_hash and name in _read(one) for one in find(name))
-
-
-def _read(passage: Passage) -> str:
-    return "\n".join((passage.title, *passage.section, passage.text))
+    return any(one.url_hash != url_hash and name in one.text_with_headings for one in find(name))
 
 
 def _split_names(run: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ from rag.models.cross_encoders import Reranker
 from rag.models.embedding import EmbeddingModel, LexicalHead, SparseEncoder, lexical_head
 from rag.retrieval.context import BUDGET
 from rag.store.values import RRF_K, Filters, Fusion, Hit, Legs, Query, reciprocal_rank_fusion
-from rag.text import lazy_regex, question_language
+from rag.text import lazy_regex, letters_and_digits, question_language
 from rag.tracing import span
 from rag.types import Passage, SparseVector
 
@@ -386,7 +386,7 @@ def coverage(question: str, hits: Sequence[Hit], engine: Engine) -> float:
     """Return the largest share of the question's terms, weighted by IDF, in one of the first passages; 0 to 1."""
     weights = engine.library.idf(sorted(engine.sparse.encode_query(question).indices))
     total = sum(weights.values())
-    texts = ["\n".join((one.passage.title, *one.passage.section, one.passage.text)) for one in hits[:_FIRST]]
+    texts = [hit.passage.text_with_headings for hit in hits[:_FIRST]]
     term_sets = [frozenset(engine.sparse.encode_query(text).indices) for text in texts]
     shares = [sum(weight for term, weight in weights.items() if term in terms) for terms in term_sets]
     return max(shares, default=0.0) / total if total else 0.0
@@ -489,13 +489,10 @@ def _search_phrasings(request: SearchRequest, engine: Engine, others: Sequence[s
 
 def remove_duplicates(question: str, phrasings: Sequence[str]) -> list[str]:
     """Return up to MAX_PHRASINGS phrasings, without duplicates and the question itself."""
-    seen = {_plain(question)}
-    result = []
+    distinct = {"": "", letters_and_digits(question): ""}
     for phrasing in phrasings:
-        if _plain(phrasing) and _plain(phrasing) not in seen:
-            seen.add(_plain(phrasing))
-            result.append(phrasing.strip())
-    return result[:MAX_PHRASINGS]
+        distinct.setdefault(letters_and_digits(phrasing), phrasing.strip())
+    return list(filter(None, distinct.values()))[:MAX_PHRASINGS]
 
 
 def fuse_phrasings(legs: Legs, weigh: Fusion = fuse_by_score) -> dict[str, float]:
@@ -513,10 +510,6 @@ def fuse_phrasings(legs: Legs, weigh: Fusion = fuse_by_score) -> dict[str, float
     others = {point: max((scores.get(point, 0.0) for scores in fused.values()), default=0.0) for point in points}
     pairs = {point: (question_scores.get(point, 0.0), _OTHER_WEIGHT * others[point]) for point in points}
     return {point: (max(scores) + _BONUS * min(scores)) / (1.0 + _BONUS) for point, scores in pairs.items()}
-
-
-def _plain(text: str) -> str:
-    return "".join(filter(str.isalnum, text)).casefold()
 
 
 _RERANK_SECONDS = 6.0

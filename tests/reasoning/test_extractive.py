@@ -42,7 +42,7 @@ def test_a_sentence_is_handed_on_before_the_next_is_chosen(
     reasoner: ExtractiveReasoner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The comparison with the other sentences must not be needed before the first one is returned."""
-    monkeypatch.setattr("rag.reasoning.extractive._plain", pytest.fail)
+    monkeypatch.setattr("rag.reasoning.extractive.letters_and_digits", pytest.fail)
 
     async def first() -> str:
         return await anext(reasoner.answer("How wide is the crater?", PASSAGES))

@@ -29,7 +29,6 @@ from rag.reading.layout.document import (
     RecognizedPages,
     add_scans,
     build_document,
-    fold_heading,
     format_heading,
     has_letters,
 )
@@ -47,7 +46,7 @@ from rag.reading.layout.tables import (
 )
 from rag.reading.parser import ExtractedDocument
 from rag.reading.quality import find_mojibake
-from rag.text import lazy_regex
+from rag.text import lazy_regex, letters_and_digits
 from rag.web.guard import printable
 from rag.web.media import MAX_CHARACTERS
 
@@ -317,7 +316,7 @@ def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -
     """
     with closing(_open(body, url)) as document:
         pages, pictures, garbled = _read_pages(document, url)
-        titles = frozenset(fold_heading(normalize_glyphs(entry.get_title())) for entry in document.get_toc())
+        titles = frozenset(letters_and_digits(normalize_glyphs(entry.get_title())) for entry in document.get_toc())
         about = document.get_metadata_dict()
     scans = add_scans(pages, recognized or {})
     if not any(map(has_letters, pages)) and not (recognized == {} and (pictures or garbled)):

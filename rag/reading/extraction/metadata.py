@@ -20,7 +20,15 @@ from rag.dates import find_moments
 from rag.errors import IngestError
 from rag.reading.extraction.segments import ROLES, role_bits
 from rag.reading.parser import ExtractedDocument
-from rag.text import clean_line, clean_text, collapse_spaces, detect_language, first_heading, lazy_regex
+from rag.text import (
+    clean_line,
+    clean_text,
+    collapse_spaces,
+    detect_language,
+    first_heading,
+    lazy_regex,
+    letters_and_digits,
+)
 from rag.web.guard import printable
 from rag.web.media import EXTENSION_TYPES, MAX_CHARACTERS
 from rag.web.urls import split_url, web_address
@@ -218,7 +226,7 @@ def title_from_url(url: str) -> str:
 def shorten_title(title: str, heading: str) -> str:
     """Cut `title` at a separator if the part before it equals the page's first heading."""
     for mark in _SEPARATORS.finditer(title):
-        if _fold(title[: mark.start()]) == _fold(heading) != "":
+        if letters_and_digits(title[: mark.start()]) == letters_and_digits(heading) != "":
             return title[: mark.start()].strip()
     return title
 
@@ -243,12 +251,8 @@ def _remove_site(title: str, site: str) -> str:
 
 
 def _is_same_name(part: str, site: str) -> bool:
-    name, site_name = _fold(part), _fold(site)
+    name, site_name = letters_and_digits(part), letters_and_digits(site)
     return bool(name) and (name == site_name or (len(name) > 3 and site_name.startswith(name) and "." in site))
-
-
-def _fold(text: str) -> str:
-    return re.sub(r"[\W_]+", "", text.lower())
 
 
 def find_iso_date(text: str) -> str:

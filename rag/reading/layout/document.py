@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from rag.reading.layout.tables import Line, Word, arrange_lines
-from rag.text import UNSURE, clean_line, clean_text, detect_language, lazy_regex, weigh
+from rag.text import UNSURE, clean_line, clean_text, detect_language, lazy_regex, letters_and_digits, weigh
 
 _EDGE_LINES = 3
 """Lines at a page's start and end, in text order, that may be running heads."""
@@ -80,7 +80,7 @@ class Layout:
             or not re.search(r"[^\W\d_]", line.text)
         ):
             return False
-        return line.size >= _HEADING_SIZE * self.size or fold_heading(line.text) in self.titles
+        return line.size >= _HEADING_SIZE * self.size or letters_and_digits(line.text) in self.titles
 
     def blocks(self, lines: Sequence[Line]) -> list[tuple[str, str]]:
         """Return (kind, text) blocks: "heading", "text", "list", "item", "code" or "table"; text may be multi-line."""
@@ -143,11 +143,6 @@ class Layout:
         return f"{text} {line.text}"
 
 
-def fold_heading(text: str) -> str:
-    """Return a heading's letters and digits in lower case, to compare it with a table of contents."""
-    return re.sub(r"[\W_]+", "", text).lower()
-
-
 def _mask_numbers(line: Line) -> str:
     text = line.text.strip(" -–—|·")
     return "#" if _ROMAN.fullmatch(text) else _DIGITS.sub("#", text)
@@ -197,7 +192,7 @@ class Document:
 def build_document(
     pages: Sequence[Sequence[Line]], titles: frozenset[str] = frozenset(), confidence: Mapping[int, float] | None = None
 ) -> Document:
-    """Build a document from its pages; `titles` are those of its table of contents, normalised by `fold_heading`.
+    """Build a document from its pages; `titles` are those of its table of contents, normalised by `letters_and_digits`.
 
     `confidence` maps pages (from 1) read by text recognition to the mean confidence (0 to 1) in their letters.
     """
