@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-from rag.quantities.values import parse_chinese
+from rag.quantities.values import parse_chinese, to_int
 from rag.text import lazy_regex
 
 
@@ -263,7 +263,7 @@ def _read_han_day(text: str, today: date, ahead: bool) -> tuple[date, date]:
     if turn := re.match("[本这上下]", rest):
         return _calendar_range(*_shift_month(today, {"上": -1, "下": 1}.get(turn[0], 0)))
     month, _, day = rest.partition("月")
-    first, last = _resolve_date(_to_year(year, today), _to_int(month), _to_int(day.rstrip("日号份初")), today, ahead)
+    first, last = _resolve_date(_to_year(year, today), to_int(month), to_int(day.rstrip("日号份初")), today, ahead)
     return _day_range(first) if day == "初" else (first, last)
 
 
@@ -274,12 +274,7 @@ def _read_han_year(text: str, today: date, _: bool) -> tuple[date, date]:
 
 def _to_year(text: str, today: date) -> int:
     near = {"今": 0, "去": -1, "前": -2, "明": 1}
-    return today.year + near[text] if text in near else _to_int(text)
-
-
-def _to_int(text: str) -> int:
-    """Parse a number in digits or Chinese, years digit by digit; return 0 for empty text."""
-    return int(text) if text.isdecimal() else int(parse_chinese(text)) if text else 0
+    return today.year + near[text] if text in near else to_int(text)
 
 
 def _read_han_turn(text: str, today: date, ahead: bool) -> tuple[date, date]:

@@ -15,6 +15,7 @@ from math import gcd
 from typing import Final
 
 from rag.quantities.values import (
+    DENOMINATORS,
     DIGITS,
     ENGLISH,
     HAN,
@@ -93,13 +94,8 @@ _ORDINAL: Final = lazy_regex(
     rf"(?:(?P<tens>twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[ -])?(?P<last>{'|'.join(ORDINALS)})\b",
     re.IGNORECASE,
 )
-_DENOMINATORS: Final = {word: value for word, value in ORDINALS.items() if value > 2} | {
-    "half": 2,
-    "halve": 2,
-    "quarter": 4,
-}
 _ENGLISH_FRACTION: Final = lazy_regex(
-    rf"(?P<n>one|two|three|four|five|six|seven|eight|nine|an?)[ -](?P<of>{'|'.join(_DENOMINATORS)})(?P<many>s?)\b"
+    rf"(?P<n>one|two|three|four|five|six|seven|eight|nine|an?)[ -](?P<of>{'|'.join(DENOMINATORS)})(?P<many>s?)\b"
     r"|half\b(?! past)",
     re.IGNORECASE,
 )
@@ -189,7 +185,7 @@ _INITIALS: Final = (
     *ORDINALS,
     "half",
     "quarter(?= past)",
-    rf"an?(?=[ -](?:{'|'.join((*SCALES, *_DENOMINATORS))})\b)",
+    rf"an?(?=[ -](?:{'|'.join((*SCALES, *DENOMINATORS))})\b)",
 )
 _CANDIDATE: Final = lazy_regex(
     rf"(?<![A-Za-z\d])[A-Za-z]{{1,12}}+[-_./–]?+(?=\d)|\.?\d|[{HAN_DIGITS}十百千万半]"
@@ -319,7 +315,7 @@ class _Finder:
         if part := _ENGLISH_FRACTION.match(self._text, at):
             count, of = parse_english(part["n"] or "one") or Decimal(1), (part["of"] or "half").lower()
             if (part["many"] and count > 1) or of in ("quarter", "half") or self._text.startswith(" of ", part.end()):
-                return _Number(*part.span(), count / _DENOMINATORS[of], _EXACT, is_explicit=False, is_fraction=True)
+                return _Number(*part.span(), count / DENOMINATORS[of], _EXACT, is_explicit=False, is_fraction=True)
         return None
 
     def _read_digits(self, at: int) -> _Number | Value | None:

@@ -52,6 +52,11 @@ _IRREGULAR: Final = {"one": "first", "two": "second", "three": "third", "five": 
 ORDINALS: Final = MappingProxyType(
     {_IRREGULAR.get(word, re.sub("y$", "ie", word) + "th"): value for word, value in WORDS.items() if value}
 )
+DENOMINATORS: Final = MappingProxyType(
+    {word: value for word, value in ORDINALS.items() if value > 2}
+    | {"half": 2, "halve": 2, "quarter": 4, "hundredth": 100}
+)
+"""The parts of a whole by their names, as in "two thirds"."""
 _UNDER_100: Final = rf"(?:(?:{'|'.join(_TENS)})(?:[ -](?:{'|'.join(_UNDER_20[1:10])}))?|{'|'.join(_UNDER_20)})"
 _UNDER_1000: Final = rf"(?:(?:{_UNDER_100}|an?) hundred(?: (?:and )?{_UNDER_100})?|{_UNDER_100})"
 _LARGE: Final = r"(?:thousand|million|billion|trillion|dozen|lakh|crore)"
@@ -647,8 +652,8 @@ def find_date(text: str, at: int) -> list[Value]:
     for pattern in _DATES:
         match = pattern.match(text, at)
         groups = match.groupdict() if match else {}
-        if match and (month := _parse_month(groups)) and (date := _build_date(month, _to_int(groups.get("d")), match)):
-            if year := _to_int(groups.get("y")):
+        if match and (month := _parse_month(groups)) and (date := _build_date(month, to_int(groups.get("d")), match)):
+            if year := to_int(groups.get("y")):
                 amount, end = Decimal(year), match.end()
                 return [date, Value(end, end, (Interpretation("", amount),), amount, figures=4)]
             return [date]
@@ -680,7 +685,7 @@ def read_day(number: Value, date: Value) -> Value | None:
 
 def _parse_month(groups: dict[str, str | None]) -> int:
     if (name := groups.get("month")) is None:
-        return _to_int(groups.get("m"))
+        return to_int(groups.get("m"))
     return [month[:3] for month in MONTHS].index(name[:3].lower()) + 1
 
 
@@ -704,8 +709,8 @@ def find_time(text: str, at: int, before: str) -> Value | None:
     if match is None:
         return None
     groups = match.groupdict()
-    hour = _HOURS.index(groups["h"].lower()) + 1 if groups["h"].lower() in _HOURS else _to_int(groups["h"])
-    minute = _to_int(groups.get("m") or groups.get("digits")) + _QUARTERS.get(groups.get("quarters") or "", 0)
+    hour = _HOURS.index(groups["h"].lower()) + 1 if groups["h"].lower() in _HOURS else to_int(groups["h"])
+    minute = to_int(groups.get("m") or groups.get("digits")) + _QUARTERS.get(groups.get("quarters") or "", 0)
     if groups.get("past"):
         minute = 30 if groups["half"] else 15
     part = _PART_OF_DAY.search(before)
@@ -724,5 +729,6 @@ def find_time(text: str, at: int, before: str) -> Value | None:
     return Value(start, match.end(), (time, *(Interpretation(meridiem, amount) for meridiem in meridiems)))
 
 
-def _to_int(text: str | None) -> int:
+def to_int(text: str | None) -> int:
+    """Return a whole number in digits or Chinese, years digit by digit; 0 for no text."""
     return int(parse_chinese(text)) if text else 0

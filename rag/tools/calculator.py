@@ -20,6 +20,7 @@ from typing import Any, Final
 from rag.errors import ToolError
 from rag.quantities.values import (
     BASES,
+    DENOMINATORS,
     NONE,
     UNITS,
     WORDS,
@@ -48,10 +49,6 @@ _NUMERALS: Final = lazy_regex(
     rf"(?: point(?P<digits>(?: (?:{'|'.join(WORDS)})\b)+))?(?![\w-])",
     re.IGNORECASE,
 )
-_FRACTIONS: Final = {
-    "half": 2, "halve": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
-    "ninth": 9, "tenth": 10, "hundredth": 100,
-}  # fmt: skip
 MONEY_CODES: Final = "usd|eur|gbp|cny|rmb"
 _MONEY: Final = lazy_regex(
     rf"[$€£¥]|(?<=[\d{HAN_NUMERALS}])(?:(?:美|欧|日|港)?元|英镑|人民币|块钱?)"
@@ -101,7 +98,7 @@ Write = Callable[[re.Match[str]], str]
 
 
 def _fraction(match: re.Match[str]) -> str:
-    return f"({match[1] or 1}/{_FRACTIONS[match[2].lower()]})"
+    return f"({match[1] or 1}/{DENOMINATORS[match[2].lower()]})"
 
 
 def _discount(match: re.Match[str]) -> str:
@@ -151,7 +148,7 @@ _FORMS: Final[tuple[tuple[str, str | Write], ...]] = (
     (rf"({NUMBER})分之({NUMBER})", r"(\2/\1)"),
     (r" ?\bper ?cent\b", "%"),
     (r"A and a half\b", r"(\g<a> + 0.5)"),
-    (rf"\b(?:({NUMBER})|an?) ({'|'.join(_FRACTIONS)})s?\b(?! (?:an?|past)\b)", _fraction),
+    (rf"\b(?:({NUMBER})|an?) ({'|'.join(DENOMINATORS)})s?\b(?! (?:an?|past)\b)", _fraction),
     (r"\bhalf of\b", "0.5 * "),
     (rf"({NUMBER})个半", r"(\1 + 0.5)"),
     (rf"({NUMBER})([米斤克升吨磅码天周]|公[里斤]|英[里尺寸]|小时)半", r"(\1 + 0.5) \2"),

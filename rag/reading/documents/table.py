@@ -22,7 +22,7 @@ from rag.reading.charset import decode
 from rag.reading.documents.office import normalize_package, read_meta, report_broken
 from rag.reading.extract import html_to_markdown
 from rag.reading.extraction.metadata import build_extracted, title_from_url, too_long_error
-from rag.reading.extraction.render import format_row
+from rag.reading.extraction.render import format_table
 from rag.reading.parser import ExtractedDocument
 from rag.text import clean_text, collapse_spaces, lazy_regex
 from rag.web.guard import printable
@@ -74,7 +74,7 @@ def _write_tables(rows: Sequence[Row], url: str) -> Iterator[str]:
         if block:
             names, rest = _split_header([[row[i] if i < len(row) else "" for i in columns] for row in block])
             is_long = rest and median(sum(map(len, row)) for row in rest[:2000]) > _MAX_ROW_LENGTH
-            yield "\n".join(_write_lists(names, rest) if is_long else _write_table(names, rest))
+            yield "\n".join(_write_lists(names, rest)) if is_long else format_table(names, rest)
 
 
 def _columns(*rows: Row) -> list[int]:
@@ -151,13 +151,6 @@ def _is_header(first: Row, below: Sequence[Row]) -> bool:
 def _are_periods(row: Row, places: Sequence[int]) -> bool:
     cells = [row[place] for place in places if place < len(row)]
     return len(cells) == len(places) and all(map(_PERIOD.fullmatch, cells))
-
-
-def _write_table(header: Row, rows: Sequence[Row]) -> Iterator[str]:
-    yield format_row(header)
-    yield "| " + " | ".join("---" for _ in header) + " |"
-    for row in rows:
-        yield format_row([*row, *[""] * (len(header) - len(row))])
 
 
 def _write_lists(header: Row, rows: Sequence[Row]) -> Iterator[str]:

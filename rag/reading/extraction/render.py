@@ -448,6 +448,11 @@ def _is_header(row: _Row, texts: Mapping[Any, str]) -> bool:
     return all(are_headers) and any(cell is not None and cell.tag == "th" for cell in row.slots[1:])
 
 
+def format_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table of texts, which must not have line breaks."""
+    return "\n".join(map(format_row, (header, ["---"] * len(header), *rows)))
+
+
 def format_row(texts: Sequence[str]) -> str:
     """Return texts, which must not have line breaks, as a row of a Markdown table."""
     return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"

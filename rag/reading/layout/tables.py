@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import mean, median
 
-from rag.reading.extraction.render import format_row
+from rag.reading.extraction.render import format_table
 from rag.text import lazy_regex
 
 # PDF writers map a glyph shared by a radical and a character to the radical's code point, which no user types. NFKC
@@ -602,9 +602,8 @@ def _split_by_column(row: Row, columns: Sequence[Column]) -> list[str]:
 def _render(grid: Sequence[Sequence[str]], heads: int, first: Word) -> Line:
     """Return a table in Markdown at the position of `first`; its first `heads` rows are the header."""
     header = [" ".join(dict.fromkeys(filter(None, texts))) for texts in zip(*grid[:heads], strict=True)]
-    header = header or [""] * len(grid[0])
-    rows = [header, ["---"] * len(header), *grid[heads:]]
-    return Line("\n".join(map(format_row, rows)), first.x, first.y, first.size, is_table=True)
+    text = format_table(header or [""] * len(grid[0]), grid[heads:])
+    return Line(text, first.x, first.y, first.size, is_table=True)
 
 
 def _is_value(text: str) -> bool:
