@@ -205,3 +205,19 @@ def test_tables_and_text_that_only_looks_like_one() -> None:
     read = read_pdf(make_pdf(contents + numbered), "x.pdf").text
     assert "|" not in read
     assert "1. The keeper cleans the lens 1 times" in read
+
+
+def test_labels_of_two_lines_in_a_table_without_rules() -> None:
+    rows = [
+        ("The northern light", "of the old harbour", "120", "130"),
+        ("The lamp of the", "keeper's house", "90", "95"),
+    ]
+    body = text(60, 700, "Name") + text(260, 700, "2021") + text(340, 700, "2022")
+    for y, (first, second, *numbers) in zip((680, 650), rows, strict=True):  # a program draws cell by cell
+        body += text(60, y, first) + text(60, y - 12, second)
+        body += "".join(text(x, y, number) for x, number in zip((260, 340), numbers, strict=True))
+    found = read_pdf(make_pdf(body), "lamps.pdf").text
+    assert "| Name | 2021 | 2022 |" in found
+    assert (
+        "| The northern light of the old harbour | 120 | 130 |\n| The lamp of the keeper's house | 90 | 95 |" in found
+    )
