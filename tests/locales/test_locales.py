@@ -76,11 +76,6 @@ def test_a_reason_is_said_in_the_readers_language() -> None:
     assert Notice("chat_failed").cause == ""
 
 
-def test_reasons_that_were_stored_in_words_are_still_said() -> None:
-    old = Notice("page_missed", {"failures": 1, "why_en": "It was slow.", "why_zh": "它很慢。"})
-    assert say(old, "en").endswith("It was slow.") and say(old, "zh").endswith("它很慢。")
-
-
 def test_counts_choose_their_form() -> None:
     assert label_count("chunks_one", "chunks_many", 1, "en") == "1 passage"
     assert label_count("chunks_one", "chunks_many", 1200, "en") == "1,200 passages"

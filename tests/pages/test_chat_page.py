@@ -31,7 +31,7 @@ from tests.support.storing import store_pages
 from tests.support.waiting import until
 
 BOTH = pytest.mark.parametrize("language", ["en", "zh"])
-TWICE = "How often was the lamp wound, and the bell rung in fog?"
+TWICE = "How often was the lamp wound, and how often did the bell ring in fog?"
 """A question whose answer quotes two sentences."""
 QUOTE = QUOTES["en"][0]
 
@@ -257,8 +257,9 @@ def test_a_source_is_opened_turned_over_and_closed(open_page: Open, app: App) ->
     page.text_input(key="requested-source").set_value(f"{anchor_of(newest(app).id)}-1").run()
     assert "began at dusk" in words(page)
     assert page.button(key="source-before").disabled
-    page.button(key="source-after").click().run()
-    assert page.session_state["requested-source"] == f"{anchor_of(newest(app).id)}-2"
+    for number in (2, 3):
+        page.button(key="source-after").click().run()
+        assert page.session_state["requested-source"] == f"{anchor_of(newest(app).id)}-{number}"
     assert page.button(key="source-after").disabled
     page.button(key="source-close").click().run()
     assert "began at dusk" not in words(page)
