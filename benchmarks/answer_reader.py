@@ -33,7 +33,7 @@ from benchmarks.datasets import DEFAULT_FOLDER, Dataset, is_trained_on, load, sa
 from benchmarks.measured_app import MeasuredApp, import_set, measured_app
 from benchmarks.reader_questions import read_pages, read_questions
 from rag.evaluation.metrics import normalise_text
-from rag.models.cross_encoders import MAX_TOKENS, WEIGHTS, Line, TokenizedLines
+from rag.models.cross_encoders import MAX_TOKENS, WEIGHTS, TitledSentence, TokenizedLines
 from rag.models.model_files import BUILTIN, find_model
 from rag.models.transformer import Tokens, pad_rows, read_bert
 from rag.reasoning.extractive import FEATURES, quotables
@@ -122,7 +122,7 @@ def _own_pages(app: MeasuredApp, folder: Path, tokens: Tokens) -> Iterator[Examp
 def _cases(app: MeasuredApp, page: dict[str, Any], rows: Iterable[dict[str, Any]], tokens: Tokens) -> Iterator[Example]:
     parts = [part for part in quotables(page["text"]) if normalise_text(part.text)]
     vectors = app.models.embedding.encode_passages([f"{page['title']}. {part.text}" for part in parts])
-    lines, leads = [Line(0, page["title"], "", part.text) for part in parts], [part.leads for part in parts]
+    lines, leads = [TitledSentence(0, page["title"], "", part.text) for part in parts], [part.leads for part in parts]
     for row in rows:
         scores = _MEANING * (vectors @ app.models.embedding.encode_query(row["question"]))
         quote, answer = ([page["text"][slice(*row[key])]] if key in row else [] for key in ("quote", "answer"))
@@ -131,7 +131,11 @@ def _cases(app: MeasuredApp, page: dict[str, Any], rows: Iterable[dict[str, Any]
 
 
 def _make_example(
-    row: dict[str, Any], tokens: Tokens, lines: Sequence[Line], leads: list[bool], scores: np.ndarray[Any, Any]
+    row: dict[str, Any],
+    tokens: Tokens,
+    lines: Sequence[TitledSentence],
+    leads: list[bool],
+    scores: np.ndarray[Any, Any],
 ) -> Example:
     golds, quotes = list(map(normalise_text, row["answers"])), [normalise_text(one["quote"]) for one in row["evidence"]]
     short = bool(golds) and min(map(len, golds)) < _SHORT_ANSWER

@@ -37,7 +37,7 @@ from benchmarks.samples import find_sets, samples
 from rag.checking.verifier import Claim
 from rag.evaluation import metrics
 from rag.evaluation.cases import Case, Evidence, RagasAnswer, read_cases, write_cases
-from rag.evaluation.judge import Judgement, ModelJudge
+from rag.evaluation.judge import AnswerRating, ModelJudge
 from rag.evaluation.metrics import Judges, TimedAnswer, normalise_text, scores
 from rag.evaluation.support import factual_f1, passage_of, statements_of
 from rag.prompts.texts import PromptTexts
@@ -189,7 +189,7 @@ def ours(drawn: RandomCase, table: ScriptedJudge) -> dict[str, float | None]:
 
     points: Any = {"faithfulness": 1, "relevance": 1, "completeness": 1, "reason": ""}
     quote, generated = drawn.answer.passages[0].text, list(drawn.questions)
-    judgement = Judgement(**points, quote=quote, questions=generated, noncommittal=drawn.noncommittal)
+    judgement = AnswerRating(**points, quote=quote, questions=generated, noncommittal=drawn.noncommittal)
     judges = Judges(table.supports, _encode, ModelJudge(lambda *_: judgement, PromptTexts()))
     values = scores(drawn.case, TimedAnswer(drawn.answer), judges)
     bare = scores(replace(drawn.case, evidence=()), TimedAnswer(drawn.answer), judges)

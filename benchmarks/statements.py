@@ -33,9 +33,9 @@ from benchmarks.report import table
 from benchmarks.words import words_of
 from rag.background import BACKGROUND
 from rag.checking.citations import Check
-from rag.checking.rules import Evidence, ParsedClaim, lacks_clause, lacks_number
+from rag.checking.rules import EvidenceIndex, ParsedClaim, lacks_clause, lacks_number
 from rag.checking.statements import extract_claim
-from rag.checking.verifier import RANK, Claim, Judgement, LocalVerifier, Verifier
+from rag.checking.verifier import RANK, Claim, ClaimJudgement, LocalVerifier, Verifier
 from rag.config import load_settings
 from rag.models.cross_encoders import LazySupportModel
 from rag.text import split_sentences
@@ -49,7 +49,7 @@ Case = dict[str, Any]
 Row = tuple[int, int, Verdict, float]
 """Start and end of the judged text, the verdict, and its score."""
 Checker = Callable[[Case], list[Row]]
-Overrule = Callable[[ParsedClaim, Sequence[Evidence]], bool]
+Overrule = Callable[[ParsedClaim, Sequence[EvidenceIndex]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class SimulatedJudge:
 
     async def verify(
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
-    ) -> list[Judgement | None]:
-        return [Judgement("unsupported" if self._finds_wrong(claim) else "supported") for claim in claims]
+    ) -> list[ClaimJudgement | None]:
+        return [ClaimJudgement("unsupported" if self._finds_wrong(claim) else "supported") for claim in claims]
 
     def _finds_wrong(self, claim: Claim) -> bool:
         sentence = self._check.scored_statements[claim.place].sentence
@@ -123,7 +123,7 @@ def judge(case: Case, right: float = 0.95, overrule: Overrule | None = None, of_
     for entry in check.scored_statements if of_all else ():
         entry.finding = replace(entry.finding, reason="")
     asyncio.run(check.consult(SimulatedJudge(case, check, right), "", 16_000))
-    return _rows(check, overrule, [Evidence([t[a:b] for a, b in split_sentences(t)]) for t in case["passages"]])
+    return _rows(check, overrule, [EvidenceIndex([t[a:b] for a, b in split_sentences(t)]) for t in case["passages"]])
 
 
 def by_verifier(verifier: Verifier, case: Case) -> list[Row]:
@@ -212,7 +212,7 @@ def _make_check(case: Case) -> Check:
     return Check(case["text"], passages, find_passages=lambda _: range(1, len(passages) + 1))
 
 
-def _rows(check: Check, overrule: Overrule | None = None, evidence: Sequence[Evidence] = ()) -> list[Row]:
+def _rows(check: Check, overrule: Overrule | None = None, evidence: Sequence[EvidenceIndex] = ()) -> list[Row]:
     rows: list[Row] = []
     for entry in check.scored_statements:
         sentence, finding = entry.sentence, entry.finding
@@ -225,7 +225,7 @@ def _rows(check: Check, overrule: Overrule | None = None, evidence: Sequence[Evi
     return rows
 
 
-def _lacks_clause(statement: ParsedClaim, evidence: Sequence[Evidence]) -> bool:
+def _lacks_clause(statement: ParsedClaim, evidence: Sequence[EvidenceIndex]) -> bool:
     """Return whether a clause of two or more content words has none in the evidence."""
     clauses: dict[int, list[bool]] = {}
     for term in statement.terms:

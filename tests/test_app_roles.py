@@ -13,7 +13,7 @@ import pytest
 
 from rag.access import Person, build_person, parse_subject
 from rag.app import App, Question, RunOptions
-from rag.app.roles import EVERYONE, ROLES, RULES, Roles, Rule, role_of
+from rag.app.roles import EVERYONE, ROLES, RULES, AccessRule, Roles, role_of
 from rag.app.transfer import Transfers
 from rag.conversations.conversations import Conversations
 from rag.errors import RagError, StoreError
@@ -309,4 +309,4 @@ def test_a_rule_names_what_is_there() -> None:
     for service, rules in RULES.items():
         for method, rule in rules.items():
             parameters = inspect.signature(getattr(BY_NAME[service], method)).parameters
-            assert isinstance(rule, Rule) and (not rule.argument or rule.argument in parameters)
+            assert isinstance(rule, AccessRule) and (not rule.argument or rule.argument in parameters)

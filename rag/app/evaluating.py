@@ -47,7 +47,7 @@ _EvidenceSpan = tuple[str, int, int]
 
 
 class EvaluationApp:
-    """An adapter of the app to `rag.evaluation.runs.App`."""
+    """An adapter of the app to `rag.evaluation.runs.EvaluatedApp`."""
 
     def __init__(self, app: App, answer_limit: AnswerLimit, usage: RunTable) -> None:
         self._app = app

@@ -126,7 +126,7 @@ def _own_subject(person: Person) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AccessRule:
     """The role check of a method: the `min_role` in the libraries that an argument names or `find` returns.
 
     `logs` is the action to log afterwards. `created` returns the name of the library that the call created, given the
@@ -143,15 +143,15 @@ class Rule:
     otherwise: Callable[[Mapping[str, Any]], Any] | None = None
 
 
-def _reads(argument: str = "library") -> Rule:
-    return Rule("reader", argument)
+def _reads(argument: str = "library") -> AccessRule:
+    return AccessRule("reader", argument)
 
 
-def _edits(argument: str = "library", logs: Action | None = None) -> Rule:
-    return Rule("editor", argument, logs=logs)
+def _edits(argument: str = "library", logs: Action | None = None) -> AccessRule:
+    return AccessRule("editor", argument, logs=logs)
 
 
-RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
+RULES: Final[Mapping[str, Mapping[str, AccessRule]]] = {
     "App": {
         "remove_library": _edits("name", logs="remove_library"),
         "remove_pages": _edits("name", logs="remove_pages"),
@@ -166,17 +166,17 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
         "restore": _edits("name", logs="restore_library"),
         "export": _edits("name", logs="export"),
         # As for a library that does not exist.
-        "has": Rule("reader", "name", otherwise=lambda arguments: False),
-        "title": Rule("reader", "name", otherwise=lambda arguments: arguments["name"]),
-        "infos": Rule(hides="reader"),
-        "removed_libraries": Rule(hides="editor"),
-        "create": Rule(created=lambda service, name: str(name)),
+        "has": AccessRule("reader", "name", otherwise=lambda arguments: False),
+        "title": AccessRule("reader", "name", otherwise=lambda arguments: arguments["name"]),
+        "infos": AccessRule(hides="reader"),
+        "removed_libraries": AccessRule(hides="editor"),
+        "create": AccessRule(created=lambda service, name: str(name)),
     },
     "Imports": {name: _edits() for name in ("add_urls", "add_examples", "ingestor")},
     "Jobs": {
         **{name: _edits() for name in ("submit", "submit_files", "submit_site", "recheck", "reread_files")},
         **{
-            name: Rule("editor", find=lambda jobs, of: [jobs.job(of["job_id"]).library] if of["job_id"] else [])
+            name: AccessRule("editor", find=lambda jobs, of: [jobs.job(of["job_id"]).library] if of["job_id"] else [])
             for name in ("resume", "retry_failed", "decide")
         },
         **{name: _reads() for name in ("jobs", "count_unread_files")},
@@ -184,25 +184,25 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Schedules": {
         "set": _edits(),
         "schedules": _reads(),
-        "remove": Rule("editor", find=lambda schedules, of: [schedules.library_of(of["schedule_id"])]),
+        "remove": AccessRule("editor", find=lambda schedules, of: [schedules.library_of(of["schedule_id"])]),
     },
     "Moves": {"move": _reads(), **{name: _edits() for name in ("begin", "go_back", "forget")}},
     "Transfers": {
         "export": _edits(logs="export"),
-        "import_file": Rule(created=lambda service, transfer_id: service.library_of(transfer_id)),
+        "import_file": AccessRule(created=lambda service, transfer_id: service.library_of(transfer_id)),
     },
     "Deletions": {"record": _edits("name")},
     "PageMaps": {name: _reads() for name in ("get", "latest")},
     "Overviews": {"get": _reads(), "prepare": _reads()},
     "Conversations": {
         **{name: _reads() for name in ("conversations", "unread", "find_citing_turns", "most_cited")},
-        "find_by_link": Rule("reader", find=lambda service, of: list(service.list_link_libraries(of["link"]))),
+        "find_by_link": AccessRule("reader", find=lambda service, of: list(service.list_link_libraries(of["link"]))),
     },
     "Feedback": {name: _reads() for name in ("questions", "pages")},
     "Evaluation": {
         **{name: _reads() for name in ("side_by_side", "gather_feedback", "scores_over_time", "labels", "agreement")},
         **{
-            name: Rule("reader", find=lambda evaluation, of: [evaluation.sets.get_set(of["set_id"]).library])
+            name: AccessRule("reader", find=lambda evaluation, of: [evaluation.sets.get_set(of["set_id"]).library])
             for name in ("add_page_drafts", "write_drafts", "anchor", "evaluate")
         },
     },
@@ -231,7 +231,7 @@ class Guarded:
         return value
 
 
-def guard(method: Callable[..., Any], rule: Rule, roles: Roles, default: str) -> Callable[..., Any]:
+def guard(method: Callable[..., Any], rule: AccessRule, roles: Roles, default: str) -> Callable[..., Any]:
     """Wrap a bound method in the checks of its rule."""
     service, signature = method.__self__, inspect.signature(method)  # type: ignore[attr-defined]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
-from rag.checking.rules import SUPPORTED, Finding, ParsedClaim, Quote, Source, judge, support_score
+from rag.checking.rules import SUPPORTED, Finding, ParsedClaim, ParsedPassage, Quote, judge, support_score
 from rag.checking.statements import (
     MAX_CHARS,
     Sentence,
@@ -28,7 +28,7 @@ from rag.checking.statements import (
     remove_spans,
     wrap_code,
 )
-from rag.checking.verifier import RANK, Claim, Judgement, Verifier, batch_claims
+from rag.checking.verifier import RANK, Claim, ClaimJudgement, Verifier, batch_claims
 from rag.errors import ModelError
 from rag.types import CheckedBy, Citation, Passage, Statement
 
@@ -92,7 +92,7 @@ class Check:
         texts = [passage.text for passage in passages]
         self._find_passages = find_passages
         self._text = text if find_passages else _normalise(text, passages)
-        self._sources = [Source(passage) for passage in passages]
+        self._sources = [ParsedPassage(passage) for passage in passages]
         self._searches = 0
         sentences = find_statements(self._text, find_marks(self._text, texts))
         if not find_passages and (repetitions := find_repeats(sentences)):
@@ -132,7 +132,7 @@ class Check:
                 if judgement is not None:
                     self._apply(claim, judgement, verifier.verifier_kind)
 
-    def _apply(self, claim: Claim, judgement: Judgement, by: CheckedBy) -> None:
+    def _apply(self, claim: Claim, judgement: ClaimJudgement, by: CheckedBy) -> None:
         scored = self.scored_statements[claim.place]
         score = judgement.score
         if score is None:  # the rules' score orders statements with the same verdict

@@ -338,7 +338,7 @@ class ParsedClaim:
         return term_bits.bit_count() + (term_bits & self._double_weight_bits).bit_count()
 
 
-class Evidence:
+class EvidenceIndex:
     """An index of a passage's sentences."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
@@ -385,7 +385,7 @@ def _windows(words: Sequence[int]) -> Iterable[Coverage]:
             yield Coverage(bits, first, last)
 
 
-def judge(claim: ParsedClaim, quotes: Sequence[Quote], evidence: Sequence[Evidence]) -> Finding:
+def judge(claim: ParsedClaim, quotes: Sequence[Quote], evidence: Sequence[EvidenceIndex]) -> Finding:
     """Judge a statement by several quotes together; `evidence` are all passages that may support it."""
     is_alike = any((quote.coverage.term_bits & claim.word_bits).bit_count() > 1 for quote in quotes)
     if all(source.is_chinese != claim.is_chinese for source in evidence) and not is_alike:
@@ -397,7 +397,7 @@ def judge(claim: ParsedClaim, quotes: Sequence[Quote], evidence: Sequence[Eviden
     return Finding(verdict, share, reason or ("nothing_close" if verdict == "unsupported" else "words"))
 
 
-def support_score(claim: ParsedClaim, quotes: Sequence[Quote], evidence: Sequence[Evidence] = ()) -> float:
+def support_score(claim: ParsedClaim, quotes: Sequence[Quote], evidence: Sequence[EvidenceIndex] = ()) -> float:
     """Return the share of the statement that the quotes contain together, minus a penalty for each further sentence."""
     term_bits, elsewhere = reduce(or_, (quote.coverage.term_bits for quote in quotes)), 0
     for source in evidence:
@@ -407,13 +407,13 @@ def support_score(claim: ParsedClaim, quotes: Sequence[Quote], evidence: Sequenc
     )
 
 
-def lacks_number(claim: ParsedClaim, evidence: Sequence[Evidence]) -> bool:
+def lacks_number(claim: ParsedClaim, evidence: Sequence[EvidenceIndex]) -> bool:
     """Return True if a value is in no passage, whether as written, converted or rounded."""
     numbers = (term for term in claim.terms if term.is_explicit)
     return any(not any(source.places(term) for source in evidence) for term in numbers)
 
 
-def lacks_clause(claim: ParsedClaim, evidence: Sequence[Evidence]) -> bool:
+def lacks_clause(claim: ParsedClaim, evidence: Sequence[EvidenceIndex]) -> bool:
     """Return True if a clause was added: none of its terms is in any passage, but all other terms are."""
     clauses: dict[int, list[bool]] = {}
     for term in claim.terms:
@@ -423,7 +423,9 @@ def lacks_clause(claim: ParsedClaim, evidence: Sequence[Evidence]) -> bool:
     return bool(added) and len(others) > 1 and all(others)
 
 
-def _find_difference(claim: ParsedClaim, share: float, sentences: Sequence[Terms], evidence: Sequence[Evidence]) -> str:
+def _find_difference(
+    claim: ParsedClaim, share: float, sentences: Sequence[Terms], evidence: Sequence[EvidenceIndex]
+) -> str:
     """Return the reason (see Statement) for a clear difference between statement and sources, or an empty string."""
     forms = (form for source in evidence for form in source.forms)
     if lacks_number(claim, evidence) or has_changed_value(claim.form, forms):
@@ -460,7 +462,7 @@ def _has_moved_subject(claim: ParsedClaim, sentence: Terms) -> bool:
     return is_present and bool(matches) and not any(opening & keys for keys in matches)
 
 
-def _judge_across_languages(claim: ParsedClaim, evidence: Sequence[Evidence]) -> Finding:
+def _judge_across_languages(claim: ParsedClaim, evidence: Sequence[EvidenceIndex]) -> Finding:
     """Judge by numbers, and names in Latin letters; other words differ between languages."""
     terms = [term for term in claim.terms if term.is_explicit or (term.kind == "name" and term.key.isascii())]
     stand = all(any(source.places(term) for source in evidence) for term in terms)
@@ -471,7 +473,7 @@ def _judge_across_languages(claim: ParsedClaim, evidence: Sequence[Evidence]) ->
 class Quote:
     """A quote, `source.passage.text[start:end]`; `coverage` is the part of a statement in it, all if `verbatim`."""
 
-    source: Source
+    source: ParsedPassage
     start: int
     end: int
     coverage: Coverage
@@ -486,7 +488,7 @@ class Quote:
         return self.source.evidence.sentences[self.coverage.first : self.coverage.last + 1]
 
 
-class Source:
+class ParsedPassage:
     """A passage with its sentences, each parsed once."""
 
     def __init__(self, passage: Passage) -> None:
@@ -494,10 +496,10 @@ class Source:
         self.spans = unit_spans(passage.text)
 
     @cached_property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> EvidenceIndex:
         leads = [one.lead for one in find_list_places(self.passage.text, self.spans)]
         sentences = [self._valid(start, end) for start, end in self.spans]
-        return Evidence([f"{lead}: {one}" if lead else one for lead, one in zip(leads, sentences, strict=True)])
+        return EvidenceIndex([f"{lead}: {one}" if lead else one for lead, one in zip(leads, sentences, strict=True)])
 
     def _valid(self, start: int, end: int) -> str:
         """Return a sentence without struck text; a row of a table that began before the passage gets its header."""

@@ -30,7 +30,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class ClaimJudgement:
     """A verdict on a claim. `score` (0 to 1), if any, orders claims in line with verdicts; `relevant` is false if the
     claim is off-topic."""
 
@@ -50,7 +50,7 @@ class Verifier(Protocol):
 
     async def verify(
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
-    ) -> list[Judgement | None]:
+    ) -> list[ClaimJudgement | None]:
         """Return a judgement for each claim, in order; None for a claim without one.
 
         `passages` are all passages that the answer was written from. CPU-bound work belongs in a thread. Raises only
@@ -112,14 +112,14 @@ def build_check(texts: PromptTexts, claims: Sequence[Claim], passages: Sequence[
     )
 
 
-def read_judgements(filled: Judgements | None, count: int) -> list[Judgement | None]:
+def read_judgements(filled: Judgements | None, count: int) -> list[ClaimJudgement | None]:
     """Return the judgements in order; the harshest if a number has several."""
     harshest: dict[int, Judged] = {}
     for verdict in filled.verdicts if filled else []:
         if verdict.number not in harshest or RANK[verdict.verdict] < RANK[harshest[verdict.number].verdict]:
             harshest[verdict.number] = verdict
     verdicts = (harshest.get(number) for number in range(1, count + 1))
-    return [Judgement(verdict.verdict, None, verdict.relevant) if verdict else None for verdict in verdicts]
+    return [ClaimJudgement(verdict.verdict, None, verdict.relevant) if verdict else None for verdict in verdicts]
 
 
 class LocalVerifier:
@@ -132,12 +132,12 @@ class LocalVerifier:
 
     async def verify(
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
-    ) -> list[Judgement | None]:
+    ) -> list[ClaimJudgement | None]:
         pairs = [
             Pair(claim.statement, tuple(_text_of(passages[n - 1]) for n in claim.cited), question) for claim in claims
         ]
         results = await asyncio.to_thread(self._model.supports, pairs)
-        return [Judgement(result.verdict, result.score) for result in results]
+        return [ClaimJudgement(result.verdict, result.score) for result in results]
 
 
 def _text_of(passage: Passage) -> str:

@@ -59,7 +59,7 @@ class MetricDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class CaseDifference:
     """The values of one question in the runs; `delta` is the last minus the first."""
 
     case_id: str
@@ -153,11 +153,11 @@ def _differences(
     return differences
 
 
-def rank_by_difference(runs: Sequence[Scores], metric: str, ids: Sequence[str] | None = None) -> list[Pair]:
+def rank_by_difference(runs: Sequence[Scores], metric: str, ids: Sequence[str] | None = None) -> list[CaseDifference]:
     """Return the questions that have the metric in any run, largest change from the first to the last run first."""
     case_ids = list(dict.fromkeys(case_id for run in runs for case_id in run)) if ids is None else ids
     (column,) = METRICS[metric].needs[-1:]
-    pairs = [Pair(case_id, tuple(run.get(case_id, {}).get(column) for run in runs)) for case_id in case_ids]
+    pairs = [CaseDifference(case_id, tuple(run.get(case_id, {}).get(column) for run in runs)) for case_id in case_ids]
     rows = [pair for pair in pairs if any(value is not None for value in pair.values)]
     return sorted(rows, key=lambda pair: -abs(pair.delta))
 

@@ -15,10 +15,10 @@ from rag.conversations.feedback import Feedback
 from rag.errors import RagError
 from rag.evaluation import comparison
 from rag.evaluation.cases import Case, Format, RagasAnswer, Setting, write_cases
-from rag.evaluation.comparison import Figure, MetricDifference, Pair
+from rag.evaluation.comparison import CaseDifference, Figure, MetricDifference
 from rag.evaluation.judge import MIN_LABELS, Agreement, Label, agreement, labels_of
 from rag.evaluation.metrics import JUDGE_METRICS, METRICS, TimedAnswer, scores
-from rag.evaluation.runs import App, EvaluationRuns, RowView
+from rag.evaluation.runs import EvaluatedApp, EvaluationRuns, RowView
 from rag.evaluation.sets import Sets, Written, case_from_reply, cases_from_feedback, draft_cases, page_part
 from rag.evaluation.support import passage_of
 from rag.prompts import requests
@@ -60,7 +60,7 @@ class Evaluation:
     Safe to share between threads. `sets` stores questions, `runs` asks them; `ids` limit results to some questions.
     """
 
-    def __init__(self, database: Database, app: App, feedback: Feedback, sampling: Sampling = "off") -> None:
+    def __init__(self, database: Database, app: EvaluatedApp, feedback: Feedback, sampling: Sampling = "off") -> None:
         """Create the service; `sampling` selects which displayed answers are scored."""
         self._owner: str | None = ""
         self._database = database
@@ -209,7 +209,9 @@ class Evaluation:
         names = [name for name in names or METRICS if name not in omitted]
         return comparison.compare(list(map(self._scores, sides)), ids, names)
 
-    def rank_by_difference(self, sides: Sequence[Side], metric: str, ids: Sequence[str] | None = None) -> list[Pair]:
+    def rank_by_difference(
+        self, sides: Sequence[Side], metric: str, ids: Sequence[str] | None = None
+    ) -> list[CaseDifference]:
         """Return the questions by the change from the first to the last side, largest first."""
         return comparison.rank_by_difference(list(map(self._scores, sides)), metric, ids)
 

@@ -35,7 +35,7 @@ MIN_LABELS: Final = 100
 _POINTS: Final = ("faithfulness", "relevance", "completeness")
 
 
-class Judgement(BaseModel):
+class AnswerRating(BaseModel):
     """What the judge says of an answer."""
 
     faithfulness: Points = Field(description="1 to 5: everything in the answer stands in the passages")
@@ -62,10 +62,10 @@ class ModelJudge:
             return nothing
         prompt = requests.assess(self._texts, case.question, strip_citations(answer.text), answer.passages)
         try:
-            reply = self._fill(Judgement, prompt)
+            reply = self._fill(AnswerRating, prompt)
         except ModelError:
             return nothing
-        if not isinstance(reply, Judgement) or not (quote := normalise_text(reply.quote)):
+        if not isinstance(reply, AnswerRating) or not (quote := normalise_text(reply.quote)):
             return nothing
         if not any(quote in normalise_text(passage.text) for passage in answer.passages):
             return nothing

@@ -38,7 +38,7 @@ _HEARTBEAT_SECONDS: Final = 5.0  # seconds between heartbeats while a run waits 
 _OPEN_STATES: Final[tuple[RunState, ...]] = ("running", "paused")
 
 
-class App(Protocol):
+class EvaluatedApp(Protocol):
     """The interface to the app that evaluation needs, implemented in a higher layer: `rag.app.evaluating`."""
 
     def source_of(self, chat: Any) -> Any:
@@ -133,7 +133,7 @@ class EvaluationRuns:
     is another owner's.
     """
 
-    def __init__(self, database: Database, app: App) -> None:
+    def __init__(self, database: Database, app: EvaluatedApp) -> None:
         self._table = database.evaluations
         self._owner: str | None = ""
         self._app = app

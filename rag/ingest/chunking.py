@@ -38,7 +38,7 @@ Kind = Literal["text", "heading", "row", "code"]
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class TextUnit:
     """A span `text[start:end]` that no chunker cuts.
 
     `extra` is its weight (`rag.text.weigh`) minus its length. `starts_block` is true for the first unit of a block;
@@ -59,17 +59,17 @@ class Unit:
         return self.end - self.start + self.extra
 
 
-def span_size(units: Sequence[Unit]) -> float:
+def span_size(units: Sequence[TextUnit]) -> float:
     """Return the weight of the slice of neighbouring `units`, including white space between them."""
     return units[-1].end - units[0].start + sum(unit.extra for unit in units)
 
 
-def split_units(text: str, maximum: float) -> list[Unit]:
+def split_units(text: str, maximum: float) -> list[TextUnit]:
     """Cut `text` into units that weigh up to `maximum`, in order, covering all but white space.
 
     A cut between neighbours that are together no longer than _MAX_JOINED_LENGTH is not worth considering.
     """
-    units: list[Unit] = []
+    units: list[TextUnit] = []
     path: list[tuple[int, str]] = []
     for kind, start, end in _blocks(text):
         if kind == "heading" and (heading := _parse_heading(text[start:end].strip())):
@@ -82,7 +82,7 @@ def split_units(text: str, maximum: float) -> list[Unit]:
         for i, (a, b) in enumerate(_pieces(text, kind, start, end, maximum)):
             own = None if header is None or a < header[1] else header
             is_question = text[a:b].rstrip().endswith(("?", "？"))
-            unit = Unit(a, b, weigh(text[a:b]) - (b - a), kind, section, i == 0, own, is_question)
+            unit = TextUnit(a, b, weigh(text[a:b]) - (b - a), kind, section, i == 0, own, is_question)
             last = units[-1] if units else None
             is_same_kind = last and last.kind == kind and last.header == own and not unit.starts_block
             if last and is_same_kind and b - last.start <= _MAX_JOINED_LENGTH:
@@ -92,10 +92,10 @@ def split_units(text: str, maximum: float) -> list[Unit]:
     return _join_entries(text, units, maximum)
 
 
-def _join_entries(text: str, units: list[Unit], maximum: float) -> list[Unit]:
+def _join_entries(text: str, units: list[TextUnit], maximum: float) -> list[TextUnit]:
     """Make each entry of a listing one unit, unless it is too long."""
     entries = deque(find_entries(text))
-    joined: list[Unit] = []
+    joined: list[TextUnit] = []
     for unit in units:
         while entries and entries[0].end <= unit.start:
             entries.popleft()
@@ -224,7 +224,7 @@ def _context(text: str, header: tuple[int, int] | None) -> str:
     return head[: head.rfind("|") + 1] or head
 
 
-def make_chunks(text: str, groups: Sequence[Sequence[Unit]]) -> list[Chunk]:
+def make_chunks(text: str, groups: Sequence[Sequence[TextUnit]]) -> list[Chunk]:
     """Return a chunk for each group of neighbouring units; its section is that of most of its text."""
     chunks = []
     for i, units in enumerate(groups):
@@ -257,18 +257,18 @@ class RecursiveChunker:
     def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
         return make_chunks(text, self.fill(split_units(text, self.maximum)))
 
-    def fill(self, units: Sequence[Unit]) -> list[list[Unit]]:
+    def fill(self, units: Sequence[TextUnit]) -> list[list[TextUnit]]:
         """Group neighbouring units, each group as large as the maximum allows."""
-        pieces: list[list[Unit]] = []
+        pieces: list[list[TextUnit]] = []
         for paragraph in _paragraphs(units):
             fits = span_size(paragraph) <= self.maximum
             pieces.extend([paragraph] if fits else bind_headings(paragraph, self.maximum))
         return pack(pieces, self.maximum)
 
 
-def pack(pieces: Iterable[list[Unit]], maximum: float) -> list[list[Unit]]:
+def pack(pieces: Iterable[list[TextUnit]], maximum: float) -> list[list[TextUnit]]:
     """Group neighbouring pieces up to `maximum`, cutting none of them; a larger piece forms a group alone."""
-    groups: list[list[Unit]] = []
+    groups: list[list[TextUnit]] = []
     size = 0.0
     for piece in pieces:
         length = span_size(piece)
@@ -282,9 +282,9 @@ def pack(pieces: Iterable[list[Unit]], maximum: float) -> list[list[Unit]]:
     return groups
 
 
-def bind_headings(units: Sequence[Unit], maximum: float) -> Iterator[list[Unit]]:
+def bind_headings(units: Sequence[TextUnit], maximum: float) -> Iterator[list[TextUnit]]:
     """Yield the units one by one, but headings, table headers and questions with the next unit, as far as it fits."""
-    group: list[Unit] = []
+    group: list[TextUnit] = []
     size = 0.0
     for i, unit in enumerate(units):
         length = size + (unit.start - group[-1].end if group else 0) + unit.size
@@ -300,15 +300,15 @@ def bind_headings(units: Sequence[Unit], maximum: float) -> Iterator[list[Unit]]
         yield group
 
 
-def _is_introduction(unit: Unit, following: Unit | None) -> bool:
+def _is_introduction(unit: TextUnit, following: TextUnit | None) -> bool:
     """Return whether `unit` only introduces the next one: a heading, a table header, a question above its answer."""
     is_header = unit.kind == "row" and unit.header is None and following is not None and following.header is not None
     is_question = unit.is_question and following is not None and not following.starts_block
     return unit.kind == "heading" or is_header or is_question
 
 
-def _paragraphs(units: Sequence[Unit]) -> list[list[Unit]]:
-    groups: list[list[Unit]] = []
+def _paragraphs(units: Sequence[TextUnit]) -> list[list[TextUnit]]:
+    groups: list[list[TextUnit]] = []
     for unit in units:
         if not groups or (unit.starts_block and groups[-1][-1].kind != "heading"):
             groups.append([])
@@ -361,7 +361,9 @@ class TopicChunker:
         bounds = [0, *cuts, len(units)]
         return make_chunks(text, [units[a:b] for a, b in pairwise(bounds)])
 
-    def _score_cuts(self, sentences: list[str], units: Sequence[Unit], vectors: SentenceVectors) -> NDArray[np.float64]:
+    def _score_cuts(
+        self, sentences: list[str], units: Sequence[TextUnit], vectors: SentenceVectors
+    ) -> NDArray[np.float64]:
         """Return the gain of a cut before each unit, shape (n,), in units of the size penalty."""
         gains = np.zeros(len(units))
         if len(units) > 2:
@@ -391,7 +393,7 @@ def semantic_distances(sums: NDArray[np.float32]) -> NDArray[np.float64]:
     return distances
 
 
-def _best_cuts(units: Sequence[Unit], gains: NDArray[np.float64], maximum: float, target: float) -> list[int]:
+def _best_cuts(units: Sequence[TextUnit], gains: NDArray[np.float64], maximum: float, target: float) -> list[int]:
     """Return the indices of the units that begin a new chunk, chosen to maximise gains minus size penalties.
 
     Dynamic programming over cut positions; O(n · m) for n units, at most m of which fit a chunk. A chunk of size s
@@ -428,16 +430,16 @@ class MarkdownChunker:
     def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
         return make_chunks(text, self.divide(split_units(text, self.maximum)))
 
-    def divide(self, units: Sequence[Unit]) -> list[list[Unit]]:
+    def divide(self, units: Sequence[TextUnit]) -> list[list[TextUnit]]:
         """Return sections as groups of neighbouring units; sections that are too large become several groups."""
         fill = RecursiveChunker(self.maximum).fill
         sections = _join_tiny(_sections(units), self.maximum, self.tiny)
         return [group for section in sections for group in fill(section)]
 
 
-def _sections(units: Sequence[Unit]) -> list[list[Unit]]:
+def _sections(units: Sequence[TextUnit]) -> list[list[TextUnit]]:
     """Split units into runs under one heading; a heading without text joins the next one below it or at its level."""
-    sections: list[list[Unit]] = []
+    sections: list[list[TextUnit]] = []
     for unit in units:
         if not sections or (unit.kind == "heading" and not _can_continue(sections[-1], unit)):
             sections.append([])
@@ -445,14 +447,14 @@ def _sections(units: Sequence[Unit]) -> list[list[Unit]]:
     return sections
 
 
-def _can_continue(section: Sequence[Unit], heading: Unit) -> bool:
+def _can_continue(section: Sequence[TextUnit], heading: TextUnit) -> bool:
     last = section[-1]
     below = heading.section[: len(last.section)] == last.section
     return last.kind == "heading" and (below or heading.section[:-1] == last.section[:-1])
 
 
-def _join_tiny(sections: list[list[Unit]], maximum: float, tiny: float) -> list[list[Unit]]:
-    groups: list[list[Unit]] = []
+def _join_tiny(sections: list[list[TextUnit]], maximum: float, tiny: float) -> list[list[TextUnit]]:
+    groups: list[list[TextUnit]] = []
     open_parent: tuple[str, ...] | None = None  # the parent heading of the tiny sections in the last group
     for section in sections:
         is_tiny = section[0].kind == "heading" and span_size(section) < tiny
@@ -529,9 +531,9 @@ def _semantic_chunker(vectors: SentenceVectors) -> SemanticChunker:
     return SemanticChunker(cast(Any, embeddings), buffer_size=1)
 
 
-def _cut(pieces: Sequence[list[Unit]], after: NDArray[np.bool_]) -> list[list[Unit]]:
+def _cut(pieces: Sequence[list[TextUnit]], after: NDArray[np.bool_]) -> list[list[TextUnit]]:
     """Return runs of units that end after each piece whose flag is set; shape of `after` is (pieces - 1,)."""
-    runs: list[list[Unit]] = [list(pieces[0])]
+    runs: list[list[TextUnit]] = [list(pieces[0])]
     for piece, is_end in zip(pieces[1:], after, strict=True):
         if is_end:
             runs.append([])

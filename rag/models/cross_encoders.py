@@ -30,9 +30,9 @@ from rag.errors import ModelError
 from rag.models.embedding import best_device
 from rag.models.model_files import LazyModel, find_optional, load_classifier, load_flag_reranker, read_json
 from rag.models.transformer import (
-    Batch,
     EncoderPass,
     Scorers,
+    TokenBatch,
     Tokens,
     Workers,
     choose,
@@ -146,7 +146,7 @@ class CrossEncoder:
             raise ModelError("reranker_not_finite", name=self.name)
         return [float(score) for score in sigmoid(logits)[:, 0]]
 
-    def _batch(self, ids: list[list[int]], types: list[list[int]]) -> Batch:
+    def _batch(self, ids: list[list[int]], types: list[list[int]]) -> TokenBatch:
         return pad_rows(ids, self._pad, self._max_tokens, types if self._has_types else None)
 
 
@@ -357,7 +357,7 @@ Row = tuple[list[int], list[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TitledSentence:
     """A sentence of the passage with the number `passage`, with its title and the nearest heading."""
 
     passage: int
@@ -369,7 +369,7 @@ class Line:
 class TokenizedLines:
     """A question and lines of passages as token ids."""
 
-    def __init__(self, tokens: Tokens, question: str, lines: Sequence[Line]) -> None:
+    def __init__(self, tokens: Tokens, question: str, lines: Sequence[TitledSentence]) -> None:
         def encode(texts: Sequence[str], max_tokens: int) -> list[list[int]]:
             return [ids[:max_tokens] for ids in tokens.encode(texts, special=False)]
 
@@ -428,7 +428,7 @@ class AnswerReader:
         self._folder = folder
         self._weights = weights
 
-    def read(self, question: str, lines: Sequence[Line], order: Sequence[int]) -> NDArray[np.float32]:
+    def read(self, question: str, lines: Sequence[TitledSentence], order: Sequence[int]) -> NDArray[np.float32]:
         """Return the logit of each line, (n,), relative to 0 for "none of them answers"; NaN for lines not read.
 
         `order` has the indexes of lines, the most promising first; they are read with their neighbours. May block.
@@ -445,7 +445,9 @@ _loading = threading.Lock()
 
 
 @lru_cache(_CACHE_SIZE)
-def _score(network: _Network, question: str, lines: tuple[Line, ...], order: tuple[int, ...]) -> NDArray[np.float32]:
+def _score(
+    network: _Network, question: str, lines: tuple[TitledSentence, ...], order: tuple[int, ...]
+) -> NDArray[np.float32]:
     logits = np.full(len(lines), np.nan, dtype=np.float32)
     tokenized = TokenizedLines(network.tokens, question, lines)
     windows = [window for window, _ in zip(tokenized.windows(order), range(MAX_WINDOWS), strict=False)]

@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 from rag.errors import ModelError
 from rag.models.model_files import HEAD, MEANS_FILE, ModelFamily, family_of, find_model, load_flag_model
 from rag.models.transformer import (
-    Batch,
     CallBatcher,
     Embedders,
+    TokenBatch,
     Tokens,
     Workers,
     choose,
@@ -445,7 +445,7 @@ class FlagEncoder:
             raise ModelError("embedding_not_finite", name=self.name)
         return vectors
 
-    def _pad_batch(self, ids: Sequence[Sequence[int]]) -> Batch:
+    def _pad_batch(self, ids: Sequence[Sequence[int]]) -> TokenBatch:
         return pad_rows(ids, self._pad, self._max_tokens)
 
 

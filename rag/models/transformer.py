@@ -106,7 +106,7 @@ def _script_of(letter: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class TokenBatch:
     """Padded token ids and, for models that distinguish the texts of a pair, token types, (n, tokens); lengths (n,)."""
 
     ids: NDArray[np.int64]
@@ -122,12 +122,12 @@ class Batch:
 
 def pad_rows(
     rows: Sequence[Sequence[int]], pad: int, max_tokens: int, types: Sequence[Sequence[int]] | None = None
-) -> Batch:
+) -> TokenBatch:
     """Pad the rows with `pad` to a common length of up to `max_tokens`."""
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     longest = int(lengths.max())
     width = max(longest, min(max_tokens, -(-longest // _STEP) * _STEP))
-    return Batch(_fill(rows, pad, width), lengths, None if types is None else _fill(types, 0, width))
+    return TokenBatch(_fill(rows, pad, width), lengths, None if types is None else _fill(types, 0, width))
 
 
 def usable_positions(config: Any, default: int, *, has_unused: bool = True) -> int:
@@ -260,7 +260,7 @@ class EncoderPass:
         self._norm = _norm(embeddings.LayerNorm)
         self._layers = [self._pack_layer(layer) for layer in body.encoder.layer]
 
-    def __call__(self, batch: Batch, *, first: bool = False) -> Any:
+    def __call__(self, batch: TokenBatch, *, first: bool = False) -> Any:
         """Return (n, tokens, d) in the pass's precision, or (n, d) for the first tokens only if `first`."""
         import torch
 
@@ -279,7 +279,7 @@ class EncoderPass:
             hidden = layer.last_norm(layer.narrowed.plus(layer.widened.gelu(hidden), hidden))
         return hidden if first else hidden.view(n, tokens, -1)
 
-    def _embed(self, batch: Batch) -> Any:
+    def _embed(self, batch: TokenBatch) -> Any:
         """Return the embeddings, (n · tokens, d)."""
         import torch
 
@@ -429,7 +429,7 @@ def _read_tokenizer(path: Path) -> Any:
 
 Kind = Literal["native", "loaded"]
 Rows = NDArray[np.float32]
-Forward = Callable[[Batch], Rows]
+Forward = Callable[[TokenBatch], Rows]
 
 # Minimum cosine between a vector and that of the loaded model in float32.
 MIN_COSINE = 0.999
@@ -453,7 +453,7 @@ class Choice:
 
 
 def choose(
-    engines: Embedders | Scorers, sample: Batch, *, half: bool, run: Callable[[Callable[[], Any]], Any]
+    engines: Embedders | Scorers, sample: TokenBatch, *, half: bool, run: Callable[[Callable[[], Any]], Any]
 ) -> tuple[Forward, Choice]:
     """Return the fastest forward pass that agrees with the loaded model in float32.
 
@@ -529,7 +529,7 @@ class Embedders:
             return None
         encode, pooling = EncoderPass(self._model, half=half), self._pooling
 
-        def embed(batch: Batch) -> Rows:
+        def embed(batch: TokenBatch) -> Rows:
             import torch
 
             with torch.inference_mode():
@@ -543,7 +543,7 @@ class Embedders:
             return native  # the model is weights only: tests compare these vectors with FlagEmbedding's
         self._linears.set(half)
 
-        def embed(batch: Batch) -> Rows:
+        def embed(batch: TokenBatch) -> Rows:
             import torch
 
             inputs = torch.from_numpy(batch.ids).to(self._device)
@@ -560,7 +560,7 @@ class Embedders:
         return bool((exact * rows).sum(axis=1).min() >= MIN_COSINE)
 
 
-def _pool(hidden: Any, batch: Batch, pooling: Pooling) -> Any:
+def _pool(hidden: Any, batch: TokenBatch, pooling: Pooling) -> Any:
     """Pool (n, tokens, d) to (n, d)."""
     import torch
 
@@ -595,7 +595,7 @@ class Scorers:
             return None
         encode = EncoderPass(body, half=half)
 
-        def score(batch: Batch) -> Rows:
+        def score(batch: TokenBatch) -> Rows:
             import torch
 
             with torch.inference_mode():
@@ -608,7 +608,7 @@ class Scorers:
     def loaded_pass(self, *, half: bool) -> Forward:
         self._linears.set(half)
 
-        def score(batch: Batch) -> Rows:
+        def score(batch: TokenBatch) -> Rows:
             import torch
 
             arrays = {"input_ids": batch.ids, "attention_mask": batch.mask.astype(np.int64)}

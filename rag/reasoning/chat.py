@@ -40,7 +40,7 @@ from rag.prompts import requests
 from rag.prompts.requests import NOT_IN_PAGES, Prompt
 from rag.prompts.texts import SHIPPED, PromptTexts
 from rag.reasoning import RESET
-from rag.reasoning.composing import Plan, compose_answer
+from rag.reasoning.composing import Composition, compose_answer
 from rag.reasoning.questions import make_call, unreadable_call
 from rag.retrieval.strategies import Need
 from rag.text import INTRODUCTION, detect_language, estimate_tokens, join_surrogates, lazy_regex
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
     from langchain_core.tools import BaseTool
 
-    from rag.checking.verifier import Claim, Judgement
+    from rag.checking.verifier import Claim, ClaimJudgement
 
 log = logging.getLogger(__name__)
 
@@ -300,7 +300,7 @@ class ChatReasoner:
 
     async def verify(
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
-    ) -> list[Judgement | None]:
+    ) -> list[ClaimJudgement | None]:
         """Judge all claims in one call; see `Verifier.verify`."""
         reply = await self.fill(Judgements, build_check(self.texts, claims, passages, question))
         return read_judgements(reply, len(claims))
@@ -324,7 +324,7 @@ class ChatReasoner:
     def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
         return self.stream(requests.answer(self.texts, question, list(enumerate(passages, 1))))
 
-    def compose(self, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:
+    def compose(self, question: str, passages: Sequence[Passage], plan: Composition) -> AsyncIterator[str]:
         return compose_answer(self, question, passages, plan)
 
     async def fitting_tokens(self, tokens: int) -> int:

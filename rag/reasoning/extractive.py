@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.checking.statements import code_spans, is_statement
-from rag.models.cross_encoders import AnswerReader, Line
+from rag.models.cross_encoders import AnswerReader, TitledSentence
 from rag.models.embedding import SentenceModel, SparseEncoder, fold
 from rag.reasoning.questions import answer_from_conversation, exchanges_of, make_call, split_questions
 from rag.retrieval.context import is_across
@@ -356,7 +356,7 @@ TermWeights = Callable[[Sequence[int]], Mapping[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class QuotableSentence:
     """A quotable sentence of the passage with index `passage`.
 
     `terms` are those of the sentence, its title and its headings, `neighbour_terms` those that only the sentences
@@ -381,11 +381,11 @@ class Sentence:
         is_numbered = self.unit.text.lstrip()[:1].isdigit()
         return lead + "\n".join(f"{i}. {line}" if is_numbered else f"- {line}" for i, line in enumerate(lines, 1))
 
-    def line(self, passages: Sequence[Passage]) -> Line:
+    def line(self, passages: Sequence[Passage]) -> TitledSentence:
         """Return the sentence as input for the reader."""
         above = passages[self.passage]
         text = self.in_page.removeprefix(f"{above.title}. ")
-        return Line(self.passage, above.title, next(reversed(above.section), ""), text)
+        return TitledSentence(self.passage, above.title, next(reversed(above.section), ""), text)
 
 
 class ExtractiveReasoner:
@@ -468,7 +468,7 @@ class ExtractiveReasoner:
             return []
         return [name for name, terms in names.items() if terms and not terms & page_terms]
 
-    def select(self, question: str, passages: Sequence[Passage]) -> Iterator[Sentence]:
+    def select(self, question: str, passages: Sequence[Passage]) -> Iterator[QuotableSentence]:
         """Yield the best sentence, then others that are likely enough and add something new, best first.
 
         If the question names several pages, the best of each comes before a second one of any.
@@ -480,7 +480,7 @@ class ExtractiveReasoner:
         ):
             return
         named_pages = find_named(passages, self._question_weights(question), self.encoder)
-        selected: list[Sentence] = []
+        selected: list[QuotableSentence] = []
         ranked = _rank_by_likelihood(sentences, self._scores(question, passages, sentences, columns))
         for sentence, likelihood in _each_page_first(ranked, passages, named_pages):
             if len(selected) == MAX_SENTENCES or (selected and likelihood < MIN_LIKELIHOODS[len(selected) - 1]):
@@ -492,10 +492,10 @@ class ExtractiveReasoner:
     def _complete_list(
         self,
         question: str,
-        best: Sentence,
-        sentences: Sequence[Sentence],
-        ranked: Sequence[tuple[Sentence, float]],
-    ) -> Sentence:
+        best: QuotableSentence,
+        sentences: Sequence[QuotableSentence],
+        ranked: Sequence[tuple[QuotableSentence, float]],
+    ) -> QuotableSentence:
         """Return the list that the best sentence is in, if the question is about the list; else the sentence.
 
         It is if the introduction has as much of the question as the item, or if the other items are likely enough.
@@ -505,7 +505,7 @@ class ExtractiveReasoner:
         if not place.number:
             return best
 
-        def is_in_list(one: Sentence) -> bool:
+        def is_in_list(one: QuotableSentence) -> bool:
             return one.passage == best.passage and one.unit.place.number == place.number
 
         items: dict[int, list[Quotable]] = {}
@@ -521,7 +521,7 @@ class ExtractiveReasoner:
         lines = tuple(" ".join(as_prose(unit.text) for unit in units) for units in items.values())
         return replace(best, unit=Quotable(text, lines, place=items[1][0].place))
 
-    def _select_for_each(self, questions: Sequence[str], passages: Sequence[Passage]) -> Iterator[Sentence]:
+    def _select_for_each(self, questions: Sequence[str], passages: Sequence[Passage]) -> Iterator[QuotableSentence]:
         limit = MAX_SENTENCES if len(questions) == 1 else MAX_SENTENCES_OF_SEVERAL
         seen = set[str]()
         for sentence in chain.from_iterable(islice(self.select(one, passages), limit) for one in questions):
@@ -551,13 +551,15 @@ class ExtractiveReasoner:
         seen.update(quote.unit.text for quote in new)
         return [(numbers[quote.passage], quote.cite(numbers[quote.passage])) for quote in new]
 
-    def _filter_near(self, question: str, sentences: list[Sentence]) -> list[Sentence]:
+    def _filter_near(self, question: str, sentences: list[QuotableSentence]) -> list[QuotableSentence]:
         if not question or self._meaning is None or not sentences:
             return sentences
         cosines = _cosines(self._meaning, question, sentences)
         return [sentence for sentence, cosine in zip(sentences, cosines, strict=True) if cosine >= MIN_TOPIC_COSINE]
 
-    def score_sentences(self, question: str, passages: Sequence[Passage]) -> tuple[list[Sentence], NDArray[np.float64]]:
+    def score_sentences(
+        self, question: str, passages: Sequence[Passage]
+    ) -> tuple[list[QuotableSentence], NDArray[np.float64]]:
         """Return all quotable sentences in the passages, including questions, and their `features`. May block."""
         sentences = [sentence for i, passage in enumerate(passages) for sentence in self._sentences(i, passage)]
         best = max([1e-9, *(passage.score for passage in passages)])
@@ -569,7 +571,11 @@ class ExtractiveReasoner:
         return sentences, columns
 
     def _scores(
-        self, question: str, passages: Sequence[Passage], sentences: Sequence[Sentence], columns: NDArray[np.float64]
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        sentences: Sequence[QuotableSentence],
+        columns: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """Return log scores (n,) of how likely each sentence answers, by its features and the reader."""
         scores = _score_by_features(sentences, columns)
@@ -579,7 +585,11 @@ class ExtractiveReasoner:
         )
 
     def _logits(
-        self, question: str, passages: Sequence[Passage], sentences: Sequence[Sentence], scores: NDArray[np.float64]
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        sentences: Sequence[QuotableSentence],
+        scores: NDArray[np.float64],
     ) -> NDArray[np.float32] | None:
         """Return the reader's logits (n,), NaN for sentences that it did not read; None if it reads none."""
         order = [index for index in np.argsort(-scores, kind="stable").tolist() if not sentences[index].unit.leads]
@@ -587,7 +597,7 @@ class ExtractiveReasoner:
             return None
         return self._reader.read(question, [sentence.line(passages) for sentence in sentences], order)
 
-    def _sentences(self, index: int, passage: Passage) -> Iterator[Sentence]:
+    def _sentences(self, index: int, passage: Passage) -> Iterator[QuotableSentence]:
         section = "" if first_heading(passage.text) else next(reversed(passage.section), "")
         parts = quotables(passage.text, passage.header, section)
         terms = [frozenset[int](), *(self._terms(part.text) for part in parts), frozenset[int]()]
@@ -603,7 +613,7 @@ class ExtractiveReasoner:
                 is_named = part.is_attribute or part.place.lead or part.text.startswith("|")
                 line = part.lines[0] if is_named else part.text
                 in_page = f"{passage.title}. {line[:_MAX_CHARACTERS]}"
-                yield Sentence(index, part, sentence_terms, neighbour_terms, codes | page_codes, in_page)
+                yield QuotableSentence(index, part, sentence_terms, neighbour_terms, codes | page_codes, in_page)
 
     def compute_shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
         """Return the share of the question's words, by IDF, in each passage, its title and headings. May block."""
@@ -629,14 +639,14 @@ class ExtractiveReasoner:
         return sorted(sentences, key=lambda text: -weighted_share(weights, self._terms(text)))[:count]
 
 
-def _cosines(meaning: SentenceModel, question: str, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
+def _cosines(meaning: SentenceModel, question: str, sentences: Sequence[QuotableSentence]) -> NDArray[np.float32]:
     """Return the cosine of each sentence with the question, (n,)."""
     vector = meaning.encode_query(question)
     return meaning.encode_passages([sentence.in_page for sentence in sentences]) @ vector
 
 
 def _similarities(
-    meaning: SentenceModel, question: str, sentences: Sequence[Sentence], promise: NDArray[np.float64]
+    meaning: SentenceModel, question: str, sentences: Sequence[QuotableSentence], promise: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return each sentence's cosine with the question, clipped at 0; the least promising get the lowest one."""
     places = np.argsort(-promise, kind="stable")[:_MAX_ENCODED]
@@ -653,7 +663,7 @@ def weighted_share(weights: Mapping[int, float], terms: frozenset[int]) -> float
 
 
 def features(
-    question: str, weights: Mapping[int, float], sentences: Sequence[Sentence], scores: Sequence[float]
+    question: str, weights: Mapping[int, float], sentences: Sequence[QuotableSentence], scores: Sequence[float]
 ) -> NDArray[np.float64]:
     """Return the features (n, 6) of sentences as answers; `weights` is the IDF of the question's terms.
 
@@ -689,7 +699,7 @@ def _local_idf(terms: Collection[int], texts: Sequence[Collection[int]]) -> dict
     return {term: math.log(1 + (len(texts) - counts[term] + 0.5) / (counts[term] + 0.5)) for term in terms}
 
 
-def _score_by_features(sentences: Sequence[Sentence], columns: NDArray[np.float64]) -> NDArray[np.float64]:
+def _score_by_features(sentences: Sequence[QuotableSentence], columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weighted sum of the features, (n,). A question passes its score to the next sentence, as in an FAQ."""
     scores: NDArray[np.float64] = columns @ np.array(list(FEATURES.values()))
     for i in range(1, len(sentences)):
@@ -698,7 +708,9 @@ def _score_by_features(sentences: Sequence[Sentence], columns: NDArray[np.float6
     return scores
 
 
-def _rank_by_likelihood(sentences: Sequence[Sentence], scores: NDArray[np.float64]) -> list[tuple[Sentence, float]]:
+def _rank_by_likelihood(
+    sentences: Sequence[QuotableSentence], scores: NDArray[np.float64]
+) -> list[tuple[QuotableSentence, float]]:
     """Return the sentences, without questions, and the likelihood that each one answers, most likely first."""
     statements = [i for i, sentence in enumerate(sentences) if not sentence.unit.leads]
     odds = np.exp(scores[statements] - max(scores[statements], default=0.0))
@@ -707,10 +719,10 @@ def _rank_by_likelihood(sentences: Sequence[Sentence], scores: NDArray[np.float6
 
 
 def _each_page_first(
-    ranked: Sequence[tuple[Sentence, float]], passages: Sequence[Passage], named_pages: Collection[str]
-) -> list[tuple[Sentence, float]]:
+    ranked: Sequence[tuple[QuotableSentence, float]], passages: Sequence[Passage], named_pages: Collection[str]
+) -> list[tuple[QuotableSentence, float]]:
     """Return `ranked` after the best sentence of each named page, with likelihood 1, if several are named."""
-    best: dict[str, tuple[Sentence, float]] = {}
+    best: dict[str, tuple[QuotableSentence, float]] = {}
     for sentence, likelihood in ranked:
         page = passages[sentence.passage].url_hash
         if len(named_pages) > 1 and page in named_pages and likelihood >= MIN_LIKELIHOOD_NAMED:
@@ -718,7 +730,7 @@ def _each_page_first(
     return [*best.values(), *ranked]
 
 
-def _is_new(sentence: Sentence, selected: Sequence[Sentence]) -> bool:
+def _is_new(sentence: QuotableSentence, selected: Sequence[QuotableSentence]) -> bool:
     """Return whether a sentence states something that no selected sentence contains verbatim."""
     if any(letters_and_digits(sentence.unit.text) in letters_and_digits(other.unit.text) for other in selected):
         return False

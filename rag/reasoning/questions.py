@@ -269,7 +269,7 @@ def messages_of(exchanges: Sequence[Exchange]) -> list[AnyMessage]:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class MessagePair:
     """A question and its answer, if any."""
 
     question: HumanMessage
@@ -286,16 +286,16 @@ class Turn:
         return [self.question, self.answer] if self.answer else [self.question]
 
 
-def turns_of(messages: Sequence[BaseMessage]) -> list[Turn]:
+def turns_of(messages: Sequence[BaseMessage]) -> list[MessagePair]:
     """Return each question with the first answer before the next question, if any."""
     from langchain_core.messages import AIMessage, HumanMessage
 
-    turns: list[Turn] = []
+    turns: list[MessagePair] = []
     for message in messages:
         if isinstance(message, HumanMessage):
-            turns.append(Turn(message, None))
+            turns.append(MessagePair(message, None))
         elif isinstance(message, AIMessage) and message.text and turns and turns[-1].answer is None:
-            turns[-1] = Turn(turns[-1].question, message)
+            turns[-1] = MessagePair(turns[-1].question, message)
     return turns
 
 

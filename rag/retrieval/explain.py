@@ -27,7 +27,7 @@ class LegRank:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CandidateRow:
     """A candidate: its `place` in the context or None, its rank by leg, and the outcome as a message.
 
     `similarity` (0 to 1) is to the most similar passage that MMR picked before it.
@@ -40,7 +40,7 @@ class Row:
     similarity: float = 0.0
 
 
-def rows_of(result: Retrieval) -> list[Row]:
+def rows_of(result: Retrieval) -> list[CandidateRow]:
     """Return a row for each candidate: those in the context by place, then the others by score."""
     places = _places(result.candidates)
     merged = Counter(candidate.into for candidate in result.candidates if candidate.fate == "merged" and candidate.into)
@@ -48,7 +48,7 @@ def rows_of(result: Retrieval) -> list[Row]:
     scores = sorted((candidate.passage.score for candidate in result.candidates), reverse=True)
     cutoff = scores[selected - 1] if selected else float("inf")  # score alone would have selected from here on
     rows = [
-        Row(
+        CandidateRow(
             candidate.passage,
             candidate.place,
             read_leg_ranks(candidate.passage),
@@ -60,7 +60,7 @@ def rows_of(result: Retrieval) -> list[Row]:
     return sorted(rows, key=lambda row: (row.place is None, row.place or 0, -row.passage.score))
 
 
-def legs_of(rows: Sequence[Row]) -> list[str]:
+def legs_of(rows: Sequence[CandidateRow]) -> list[str]:
     """Return the legs to show: those with results, then the fusion, then the reranker.
 
     With a single leg and no reranker, the fusion only repeats the leg and is omitted.
@@ -134,7 +134,7 @@ def explain_candidates(result: Retrieval) -> str:
     return "\n".join([f"? {result.question}", head, *notes, *(_paragraph(row) for row in rows_of(result))])
 
 
-def _paragraph(row: Row) -> str:
+def _paragraph(row: CandidateRow) -> str:
     passage = row.passage
     ranks = "  ".join(f"{leg} {rank} ({passage.scores.get(leg, 0.0):.3f})" for leg, rank in passage.ranks.items())
     title = " › ".join(filter(None, (passage.title, *passage.section[-1:])))
@@ -149,7 +149,7 @@ def _note(note: object) -> str:
     return note if isinstance(note, str) else json.dumps(note, ensure_ascii=False, default=str)
 
 
-def record_of(row: Row) -> dict[str, Any]:
+def record_of(row: CandidateRow) -> dict[str, Any]:
     """Return a row as data; `fate` is the code of its outcome, `other` the place of the passage that it mentions."""
     passage = row.passage
     return {

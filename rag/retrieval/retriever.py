@@ -593,10 +593,10 @@ class ScopedSearch:
             question, filters=filters, earlier_questions=earlier_questions, **{**self._options, **options}
         )
 
-    def _scope(self, question: str) -> Scope:
+    def _scope(self, question: str) -> ScopedQuestion:
         """Return the scope that the query names, or that of the original question if rewriting dropped it."""
         if not may_name_scope(question) and not may_name_scope(self._question):
-            return Scope(question, Filters(), ())
+            return ScopedQuestion(question, Filters(), ())
         pages = self._pages()
         scope = read_scope(question, pages)
         return scope if scope.names else read_scope(self._question, pages)._replace(question=question)
@@ -606,7 +606,7 @@ def _add_note(result: Retrieval, code: str, names: str) -> Retrieval:
     return replace(result, notes={**result.notes, "scope": {"code": code, "params": {"names": names}}})
 
 
-class Scope(NamedTuple):
+class ScopedQuestion(NamedTuple):
     """A `question` without the words that name the scope, the scope itself, and its names for display."""
 
     question: str
@@ -619,7 +619,7 @@ def may_name_scope(question: str) -> bool:
     return next(_find_mentions(question), None) is not None
 
 
-def read_scope(question: str, pages: Sequence[Page]) -> Scope:
+def read_scope(question: str, pages: Sequence[Page]) -> ScopedQuestion:
     """Find the pages or the site that the question is limited to.
 
     Only an unambiguous page title, last part of a link, or site counts; other phrases of this form ("in the 19th
@@ -631,8 +631,8 @@ def read_scope(question: str, pages: Sequence[Page]) -> Scope:
         if matches:
             rest = question if match.re.pattern == _SPEAKS.pattern else _remove_match(question, match)
             names = [name.lower()] if kind == "host" else [page.title or page.url for page in matches]
-            return Scope(rest, _make_filters(matches, pages, kind), tuple(names))
-    return Scope(question, Filters(), ())
+            return ScopedQuestion(rest, _make_filters(matches, pages, kind), tuple(names))
+    return ScopedQuestion(question, Filters(), ())
 
 
 def _find_mentions(question: str) -> Iterator[re.Match[str]]:

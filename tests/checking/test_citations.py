@@ -7,7 +7,7 @@ import pytest
 
 from rag.checking.citations import Check, check
 from rag.checking.statements import MAX_CHARS
-from rag.checking.verifier import Claim, Judgement
+from rag.checking.verifier import Claim, ClaimJudgement
 from rag.types import CheckedBy, Citation, Passage, Verdict
 from tests.support.answering import BRIDGE, TEA, VOLCANO, passage
 
@@ -168,11 +168,11 @@ class Says:
     verifier_kind: CheckedBy = "model"
 
     def __init__(self, verdict: Verdict) -> None:
-        self._said = Judgement(verdict)
+        self._said = ClaimJudgement(verdict)
 
     async def verify(
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
-    ) -> list[Judgement | None]:
+    ) -> list[ClaimJudgement | None]:
         return [self._said for _ in claims]
 
 

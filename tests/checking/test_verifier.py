@@ -10,8 +10,8 @@ import pytest
 from rag.app import App
 from rag.checking.verifier import (
     Claim,
+    ClaimJudgement,
     Judged,
-    Judgement,
     Judgements,
     LocalVerifier,
     Verifier,
@@ -68,7 +68,7 @@ def test_as_few_requests_as_hold_the_statements_with_their_passages() -> None:
 def test_judgements_in_order_with_gaps_and_the_harshest_of_two() -> None:
     said = [(3, "partly", False), (1, "supported", True), (1, "unsupported", True), (9, "supported", True)]
     filled = Judgements(verdicts=[Judged(number=n, verdict=v, relevant=r) for n, v, r in said])  # type: ignore[arg-type]
-    assert read_judgements(filled, 3) == [Judgement("unsupported"), None, Judgement("partly", relevant=False)]
+    assert read_judgements(filled, 3) == [ClaimJudgement("unsupported"), None, ClaimJudgement("partly", relevant=False)]
     assert read_judgements(None, 2) == [None, None]
 
 

@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from rag.conversations.trees import nodes_of
 from rag.locales import label
-from rag.ui.chat.diagrams import NARROW, WIDE, Layout, plan_diagram, tree_diagram
+from rag.ui.chat.diagrams import NARROW, WIDE, TreeLayout, plan_diagram, tree_diagram
 from tests.e2e.conftest import LOCALES, OpenTab, ask, open_expander, wait_until_idle
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer, rules
@@ -40,7 +40,7 @@ _APART = """svg => {
 
 
 @pytest.mark.parametrize("layout", [WIDE, NARROW])
-def test_words_of_a_tree_stay_beside_its_signs(browser: Browser, layout: Layout) -> None:
+def test_words_of_a_tree_stay_beside_its_signs(browser: Browser, layout: TreeLayout) -> None:
     drawn = [tree_diagram(nodes_of([row(1, question=text)]), "en", layout) for text in QUESTIONS]
     page = browser.new_page()
     page.set_content("".join(drawn))

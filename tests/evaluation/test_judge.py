@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from rag.errors import ModelError
 from rag.evaluation.cases import Case
-from rag.evaluation.judge import Judgement, Label, ModelJudge, agreement, cohens_kappa
+from rag.evaluation.judge import AnswerRating, Label, ModelJudge, agreement, cohens_kappa
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import SHIPPED
 from rag.types import Answer, Verdict
@@ -88,7 +88,7 @@ def test_a_model_that_fails_and_an_answer_without_text_are_not_judged() -> None:
 
 def test_points_lie_between_one_and_five() -> None:
     with pytest.raises(ValueError, match="faithfulness"):
-        Judgement.model_validate({**SAID, "faithfulness": 6})
+        AnswerRating.model_validate({**SAID, "faithfulness": 6})
 
 
 def labels(*pairs: tuple[Verdict, Verdict, int]) -> list[Label]:

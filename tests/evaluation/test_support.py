@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from rag.checking.verifier import Claim, Judgement
+from rag.checking.verifier import Claim, ClaimJudgement
 from rag.errors import ModelError
 from rag.evaluation import support
 from rag.evaluation.support import CitedStatement
@@ -112,11 +112,11 @@ class LimitedVerifier:
 
     async def verify(
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
-    ) -> list[Judgement | None]:
+    ) -> list[ClaimJudgement | None]:
         self.asked.append(len(claims))
         if not self.max_claims:
             raise ModelError("chat_unreachable", address="nowhere")
-        return [Judgement("partly")] * min(self.max_claims, len(claims))
+        return [ClaimJudgement("partly")] * min(self.max_claims, len(claims))
 
 
 @pytest.mark.parametrize(("max_claims", "judged"), [(9, 3), (1, 1), (0, 0)])

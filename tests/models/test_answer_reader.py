@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rag.models import model_files
-from rag.models.cross_encoders import MAX_TOKENS, MAX_WINDOWS, WEIGHTS, AnswerReader, Line, TokenizedLines
+from rag.models.cross_encoders import MAX_TOKENS, MAX_WINDOWS, WEIGHTS, AnswerReader, TitledSentence, TokenizedLines
 from rag.models.model_files import BUILTIN, find_model
 from rag.models.transformer import Tokens, read_bert
 
@@ -41,8 +41,8 @@ KETTLE = [
 LIBRARY = ["图书馆每天早上八点开门。", "本科生一次可以借二十册。", "逾期每天每册收两角钱。"]
 
 
-def lines(texts: list[str], title: str, passage: int = 0) -> list[Line]:
-    return [Line(passage, title, "", text) for text in texts]
+def lines(texts: list[str], title: str, passage: int = 0) -> list[TitledSentence]:
+    return [TitledSentence(passage, title, "", text) for text in texts]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,10 @@ def test_a_question_about_something_else_is_less_likely_answered(reader: AnswerR
 
 
 def test_only_the_promising_are_read_with_their_neighbours(reader: AnswerReader) -> None:
-    alone = [Line(place, "Numbers", "", f"The number of page {place} is {place}.") for place in range(MAX_WINDOWS + 3)]
+    alone = [
+        TitledSentence(place, "Numbers", "", f"The number of page {place} is {place}.")
+        for place in range(MAX_WINDOWS + 3)
+    ]
     logits = reader.read("which number?", alone, list(reversed(range(len(alone)))))
     assert np.isnan(logits[:3]).all() and not np.isnan(logits[3:]).any()
     assert np.isnan(reader.read("which number?", alone, [])).all()

@@ -18,13 +18,13 @@ from rag.models import transformer as module
 from rag.models.embedding import FlagEncoder
 from rag.models.model_files import BUILTIN, MINILM, family_of, find_model, load_flag_model
 from rag.models.transformer import (
-    Batch,
     CallBatcher,
     Embedders,
     EncoderPass,
     Linear,
     Rows,
     Scorers,
+    TokenBatch,
     Tokens,
     can_run,
     choose,
@@ -63,13 +63,13 @@ def _built(auto: str, kind: str, **more: Any) -> Any:
         return getattr(transformers, auto).from_config(_config(kind, **more)).eval()
 
 
-def _batch(kind: str, lengths: tuple[int, ...] = (23, 17, 5, 1)) -> Batch:
+def _batch(kind: str, lengths: tuple[int, ...] = (23, 17, 5, 1)) -> TokenBatch:
     rng = np.random.default_rng(5)
     rows = [rng.integers(5, SHAPE["vocab_size"], size=length).tolist() for length in lengths]
     return pad_rows(rows, 0 if kind == "bert" else 1, 64)
 
 
-def _hidden(model: Any, batch: Batch) -> Any:
+def _hidden(model: Any, batch: TokenBatch) -> Any:
     import torch
 
     given: dict[str, Any] = {"attention_mask": torch.from_numpy(batch.mask).long()}
@@ -122,7 +122,7 @@ def test_token_types_are_told_apart() -> None:
     import torch
 
     model, plain = _built("AutoModel", "bert"), _batch("bert")
-    batch = Batch(plain.ids, plain.lengths, (np.arange(plain.ids.shape[1]) % 2 + 0 * plain.ids).astype(np.int64))
+    batch = TokenBatch(plain.ids, plain.lengths, (np.arange(plain.ids.shape[1]) % 2 + 0 * plain.ids).astype(np.int64))
     with torch.inference_mode():
         found = EncoderPass(model, half=False)(batch)
         assert torch.allclose(found[0, :23], _hidden(model, batch)[0, :23], atol=1e-4)
@@ -291,21 +291,21 @@ class FakeEngines:
         self.passes = passes
         self.asked: list[str] = []
 
-    def native_pass(self, *, half: bool) -> Callable[[Batch], Rows] | None:
+    def native_pass(self, *, half: bool) -> Callable[[TokenBatch], Rows] | None:
         return (
             self._pass("native_half" if half else "native")
             if any(key.startswith("native") for key in self.passes)
             else None
         )
 
-    def loaded_pass(self, *, half: bool) -> Callable[[Batch], Rows]:
+    def loaded_pass(self, *, half: bool) -> Callable[[TokenBatch], Rows]:
         return self._pass("loaded_half" if half else "loaded")
 
     def are_close(self, exact: Rows, rows: Rows) -> bool:
         return bool((exact * rows).sum() > 0.999)
 
-    def _pass(self, name: str) -> Callable[[Batch], Rows]:
-        def run(batch: Batch) -> Rows:
+    def _pass(self, name: str) -> Callable[[TokenBatch], Rows]:
+        def run(batch: TokenBatch) -> Rows:
             self.asked.append(name)
             return self.passes[name]
 

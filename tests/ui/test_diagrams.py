@@ -13,7 +13,7 @@ from rag.conversations.trees import nodes_of
 from rag.evaluation.comparison import compare
 from rag.evaluation.evaluation import Bin
 from rag.evaluation.statistics import Estimate
-from rag.ui.chat.diagrams import NARROW, WIDE, Layout, linked_diagrams, node_positions, plan_diagram, tree_diagram
+from rag.ui.chat.diagrams import NARROW, WIDE, TreeLayout, linked_diagrams, node_positions, plan_diagram, tree_diagram
 from rag.ui.evaluation.charts import chart_calibration, chart_differences, chart_points, chart_runs
 from tests.support.tree_rows import five, row, twelve
 
@@ -56,7 +56,7 @@ def test_points_and_calibration() -> None:
 
 @pytest.mark.parametrize("layout", [WIDE, NARROW])
 @pytest.mark.parametrize(("rows", "count"), [([row(1)], 1), (five(), 5), (twelve(), 12)])
-def test_no_box_of_a_tree_lies_on_another_or_outside(rows: Sequence[Any], count: int, layout: Layout) -> None:
+def test_no_box_of_a_tree_lies_on_another_or_outside(rows: Sequence[Any], count: int, layout: TreeLayout) -> None:
     nodes = nodes_of(rows)
     places = node_positions(nodes, layout)
     drawn = ElementTree.fromstring(tree_diagram(nodes, "zh", layout))

@@ -34,7 +34,7 @@ from rag.graphs.common import (
 from rag.graphs.research.state import (
     END_STATUSES,
     MAX_SEARCHES,
-    Entry,
+    LedgerEntry,
     PastStep,
     ResearchState,
     StepBy,
@@ -243,7 +243,9 @@ def _search(query: Query, run: Run) -> list[Passage]:
     return passages[:RECALL]
 
 
-def _ledger_entries(step_id: str, passages: Sequence[Passage], reading: Reading, source: Tool) -> dict[str, Entry]:
+def _ledger_entries(
+    step_id: str, passages: Sequence[Passage], reading: Reading, source: Tool
+) -> dict[str, LedgerEntry]:
     sentences: dict[int, list[str]] = {}
     for place, sentence in reading.sentences:
         sentences.setdefault(place, []).append(sentence)

@@ -56,7 +56,7 @@ class StepRecord(TypedDict, total=False):
     failure: NoticeRecord
 
 
-class Entry(TypedDict):
+class LedgerEntry(TypedDict):
     """A passage of the ledger. `ranks` are its ranks by step, `distilled` verbatim sentences, `fetched_at` the time it
     was read from the web (ISO 8601), else empty."""
 
@@ -73,12 +73,12 @@ class PastStep(TypedDict):
     met: list[str]
 
 
-def _merge_ledgers(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> dict[str, Entry]:
+def _merge_ledgers(old: Mapping[str, LedgerEntry], new: Mapping[str, LedgerEntry]) -> dict[str, LedgerEntry]:
     """Merge two ledgers; a passage that two steps found appears once, with the text that both read."""
     return merge_values(old, new, _merge_entries)
 
 
-def _merge_entries(one: Entry, other: Entry) -> Entry:
+def _merge_entries(one: LedgerEntry, other: LedgerEntry) -> LedgerEntry:
     return {
         "passage": asdict(merge_readings(passage_of(one["passage"]), passage_of(other["passage"]))),
         "ranks": {**one["ranks"], **other["ranks"]},
@@ -104,7 +104,7 @@ class ResearchState(ConversationState, total=False):
 
     aspects: list[dict[str, Any]]
     plan: Annotated[list[StepRecord], merge_by_id]
-    ledger: Annotated[dict[str, Entry], _merge_ledgers]
+    ledger: Annotated[dict[str, LedgerEntry], _merge_ledgers]
     past: Annotated[list[PastStep], operator.add]
     met: Annotated[list[str], _append_unique]
     searches: Annotated[int, operator.add]

@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 
 from rag.checking.statements import is_statement
 from rag.dates import find_period
-from rag.ingest.chunking import MAXIMUM, Unit, split_units
+from rag.ingest.chunking import MAXIMUM, TextUnit, split_units
 from rag.ingest.diff import page_diff
 from rag.locales import say
 from rag.reasoning.extractive import Quotable, quotables
@@ -331,7 +331,7 @@ def sections_of(text: str) -> list[Section]:
     """Return the non-empty sections in order: the text under each heading. Long ones are split, if possible between
     paragraphs."""
     sections: list[Section] = []
-    units: list[Unit] = []
+    units: list[TextUnit] = []
     threshold = max(_MIN_SECTION, len(text) // (_MAX_SECTIONS + 2))
     for unit in split_units(text, MAXIMUM):
         size = unit.end - units[0].start if units else 0
@@ -342,7 +342,7 @@ def sections_of(text: str) -> list[Section]:
     return [*sections, *_section(units)]
 
 
-def _section(units: Sequence[Unit]) -> list[Section]:
+def _section(units: Sequence[TextUnit]) -> list[Section]:
     has_body = any(unit.kind != "heading" for unit in units)  # false without units
     return [Section(units[0].section, units[0].start, units[-1].end)] if has_body else []
 

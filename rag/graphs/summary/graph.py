@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 
 from rag.checking.citations import Check, check_with
 from rag.checking.statements import remove_spans
-from rag.checking.verifier import Claim, Judgement, Verifier
+from rag.checking.verifier import Claim, ClaimJudgement, Verifier
 from rag.errors import ModelError
 from rag.graphs.common import (
     ConversationState,
@@ -265,12 +265,12 @@ class _CachingVerifier:
     def __init__(self, verifier: Verifier) -> None:
         self.verifier_kind: CheckedBy = verifier.verifier_kind
         self._verifier = verifier
-        self._judgements: dict[tuple[str, tuple[int, ...]], Judgement | None] = {}
+        self._judgements: dict[tuple[str, tuple[int, ...]], ClaimJudgement | None] = {}
         self._failed: ModelError | None = None
 
     async def verify(
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
-    ) -> list[Judgement | None]:
+    ) -> list[ClaimJudgement | None]:
         new = [claim for claim in claims if (claim.statement, claim.cited) not in self._judgements]
         if self._failed and new:
             raise self._failed

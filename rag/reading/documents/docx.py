@@ -13,7 +13,7 @@ from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
 from rag.reading.documents.office import (
-    Block,
+    HtmlBlock,
     Walker,
     get_attr,
     get_tag,
@@ -163,18 +163,18 @@ class _Body(Walker):
                     self._numbering = Numbering(root)
                 self._notes |= {(kind, get_attr(note, "id")): note for note in root}
 
-    def iter_blocks(self, node: Any) -> Iterator[Block]:
+    def iter_blocks(self, node: Any) -> Iterator[HtmlBlock]:
         """Yield paragraphs and tables; in the body, each is followed by its text boxes and notes."""
         for block in super().iter_blocks(node):
             yield block
             if node is self.body:
                 asides, self.asides = self.asides, []
-                yield from map(Block, asides)
+                yield from map(HtmlBlock, asides)
         if self._pending_text:
-            yield Block(f"<p>{self._pending_text}</p>")
+            yield HtmlBlock(f"<p>{self._pending_text}</p>")
         self._pending_text = ""
 
-    def write_paragraph(self, node: Any) -> Iterator[Block]:
+    def write_paragraph(self, node: Any) -> Iterator[HtmlBlock]:
         outer, self._bases = self._bases, list(self._iter_styles(get_val(node, "{*}pPr/{*}pStyle")))
         text, self._pending_text = self._pending_text + self.write_line(node), ""
         label, depth = self._read_label(node)
@@ -184,22 +184,22 @@ class _Body(Walker):
             yield self._write_block(node, text.rstrip(), label, depth)
         self._bases = outer
 
-    def _write_block(self, node: Any, line: str, label: str | None, depth: int) -> Block:
+    def _write_block(self, node: Any, line: str, label: str | None, depth: int) -> HtmlBlock:
         text, name = line.strip(), get_val(self._bases[0], "{*}name") if self._bases else ""
         match = _HEADING_STYLE.match(name)
         level = int(match[1]) if match else to_int(self._get_setting(node, "outlineLvl"), 9) + 1
         if level < 10:
-            return Block(f"<h{min(level + 1, 6)}>{escape(label or '')}{text}</h{min(level + 1, 6)}>")
+            return HtmlBlock(f"<h{min(level + 1, 6)}>{escape(label or '')}{text}</h{min(level + 1, 6)}>")
         if name.lower() in ("title", "标题"):
             self.own_title = self.own_title or unescape(_TAG.sub(" ", text))
-            return Block(f"<h1>{text}</h1>")
+            return HtmlBlock(f"<h1>{text}</h1>")
         if label is None and (list_style := _LIST_STYLE.match(name)):
-            return Block(f"<li>{text}</li>", "ol" if list_style[1] else "ul")
+            return HtmlBlock(f"<li>{text}</li>", "ol" if list_style[1] else "ul")
         if label and not self.depth and (item_number := _PLAIN_NUMBER.fullmatch(label)):
-            return Block(f"<li value={int(item_number[1])}>{text}</li>", "ol", depth)
+            return HtmlBlock(f"<li value={int(item_number[1])}>{text}</li>", "ol", depth)
         if label is not None:
-            return Block(f"<li>{escape(label)}{text}</li>", "ul", depth)
-        return Block(line, "pre") if _CODE_STYLE.search(name) else Block(f"<p>{text}</p>")
+            return HtmlBlock(f"<li>{escape(label)}{text}</li>", "ul", depth)
+        return HtmlBlock(line, "pre") if _CODE_STYLE.search(name) else HtmlBlock(f"<p>{text}</p>")
 
     def _read_label(self, node: Any) -> tuple[str | None, int]:
         """Return the number of a list item or heading and its nesting depth; None for other paragraphs."""

@@ -185,7 +185,7 @@ Run = tuple[tuple[str, ...], str]
 """The tags of a run (`sup`, `s`), and its font or its HTML."""
 
 
-class Block(NamedTuple):
+class HtmlBlock(NamedTuple):
     """HTML of a paragraph or table. `kind` is "ul", "ol" or "pre" if it is joined with its neighbours."""
 
     html: str
@@ -208,15 +208,15 @@ class Walker:
             else:
                 yield _nest_lists(group) if kind else "".join(block.html for block in group)
 
-    def iter_blocks(self, node: Any) -> Iterator[Block]:
+    def iter_blocks(self, node: Any) -> Iterator[HtmlBlock]:
         for child in unwrap(node):
             if get_tag(child) == "p" and len(child):
                 yield from self.write_paragraph(child)
             elif get_tag(child) == "tbl":
-                yield Block(self.write_table(child))
+                yield HtmlBlock(self.write_table(child))
 
-    def write_paragraph(self, node: Any) -> Iterator[Block]:
-        yield Block(f"<p>{self.write_line(node)}</p>")
+    def write_paragraph(self, node: Any) -> Iterator[HtmlBlock]:
+        yield HtmlBlock(f"<p>{self.write_line(node)}</p>")
 
     def write_line(self, node: Any) -> str:
         """Return the runs of an element as HTML; adjacent runs with the same tags are merged."""
@@ -366,7 +366,7 @@ def _load_symbols() -> dict[str, str]:
     return loaded
 
 
-def _nest_lists(items: Iterable[Block]) -> str:
+def _nest_lists(items: Iterable[HtmlBlock]) -> str:
     """Nest list items by their depth."""
     open_tags: list[str] = []
     parts: list[str] = []

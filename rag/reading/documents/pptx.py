@@ -12,7 +12,7 @@ from html import escape
 from typing import Any
 
 from rag.reading.documents.office import (
-    Block,
+    HtmlBlock,
     Walker,
     get_attr,
     get_tag,
@@ -82,7 +82,7 @@ class _Slide(Walker):
                 self._is_list, self._counts = role in ("body", "obj") and len(text.findall("{*}p")) > 1, {}
                 yield from self.write_blocks(text)
 
-    def write_paragraph(self, node: Any) -> Iterator[Block]:
+    def write_paragraph(self, node: Any) -> Iterator[HtmlBlock]:
         text, properties = self.write_line(node).strip(), node.find("{*}pPr")
         own = {} if properties is None else {get_tag(child): child for child in properties}
         depth = 0 if properties is None else to_int(properties.get("lvl"), 0)
@@ -91,11 +91,11 @@ class _Slide(Walker):
         if text and "buAutoNum" in own:
             before = self._counts.get(depth, to_int(own["buAutoNum"].get("startAt"), 1) - 1)
             self._counts[depth] = before + 1
-            yield Block(f"<li value={before + 1}>{text}</li>", "ol", depth)
+            yield HtmlBlock(f"<li value={before + 1}>{text}</li>", "ol", depth)
         elif text and (_BULLETS & own.keys() or (self._is_list and "buNone" not in own)):
-            yield Block(f"<li>{text}</li>", "ul", depth)
+            yield HtmlBlock(f"<li>{text}</li>", "ul", depth)
         elif text:
-            yield Block(f"<p>{text}</p>")
+            yield HtmlBlock(f"<p>{text}</p>")
 
     def _write_graphic(self, frame: Any) -> Iterator[str]:
         """Yield a table, the figures of a chart, or the texts of a diagram."""

@@ -70,7 +70,7 @@ def unavailable_since(client: QdrantClient) -> datetime | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class CollectionOptions:
     """Options of create_collection for the collections of records and of chunks.
 
     `on_disk` says whether vectors are read from disk. All are empty for the embedded engine, which has no such options.
@@ -81,9 +81,9 @@ class Layout:
     on_disk: bool | None = None
 
 
-def layout(client: QdrantClient) -> Layout:
+def layout(client: QdrantClient) -> CollectionOptions:
     """Return the client's collection options."""
-    return client.layout if isinstance(client, Server) else Layout()
+    return client.layout if isinstance(client, Server) else CollectionOptions()
 
 
 _QUANTIZATIONS: Mapping[str, models.QuantizationConfig | None] = {
@@ -118,7 +118,7 @@ class Server(QdrantClient):
         }
         quantization = _QUANTIZATIONS[settings.qdrant_quantization]
         # Records have one shard, chunks one by default, because IDF is computed per shard.
-        self.layout = Layout(
+        self.layout = CollectionOptions(
             {"shard_number": 1, **copies},
             {"shard_number": settings.qdrant_shards, **copies, "quantization_config": quantization},
             settings.qdrant_on_disk or None,

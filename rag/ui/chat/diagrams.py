@@ -118,7 +118,7 @@ def scrollable_diagram(diagram: str, description: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TreeLayout:
     """A layout in pixels: box width, distance of a child from its parent, and whether each box has a separate row."""
 
     width: int
@@ -126,12 +126,12 @@ class Layout:
     stacked: bool
 
 
-WIDE: Final = Layout(166, 190, stacked=False)
+WIDE: Final = TreeLayout(166, 190, stacked=False)
 
-NARROW: Final = Layout(244, 16, stacked=True)
+NARROW: Final = TreeLayout(244, 16, stacked=True)
 
 
-def node_positions(nodes: Sequence[TreeNode], layout: Layout) -> dict[int, _Position]:
+def node_positions(nodes: Sequence[TreeNode], layout: TreeLayout) -> dict[int, _Position]:
     """Return the upper left corner of each node's box by node number."""
     if layout.stacked:
         return {
@@ -150,7 +150,7 @@ def node_positions(nodes: Sequence[TreeNode], layout: Layout) -> dict[int, _Posi
     }
 
 
-def tree_diagram(nodes: Sequence[TreeNode], language: Language, layout: Layout = WIDE) -> str:
+def tree_diagram(nodes: Sequence[TreeNode], language: Language, layout: TreeLayout = WIDE) -> str:
     """Return a complete SVG. Questions not asked and links to identical questions are dashed."""
     places = node_positions(nodes, layout)
     width = max((x for x, _ in places.values()), default=0) + layout.width + _BULGE + _EDGE
@@ -160,7 +160,9 @@ def tree_diagram(nodes: Sequence[TreeNode], language: Language, layout: Layout =
     return svg(width, height, label("tree_picture", language), f'<g class="boxes">{lines}{boxes}</g>')
 
 
-def linked_diagrams(nodes: Sequence[TreeNode], language: Language, anchor: str, layouts: Mapping[str, Layout]) -> str:
+def linked_diagrams(
+    nodes: Sequence[TreeNode], language: Language, anchor: str, layouts: Mapping[str, TreeLayout]
+) -> str:
     """Return HTML with a diagram per layout, in a class of that name.
 
     Boxes link to `{anchor}-{number}`, unless `anchor` is empty.
@@ -189,7 +191,7 @@ def state_word(node: TreeNode, language: Language) -> str:
     return say(Notice(f"tree_{node.state}", {"number": node.same_as}), language)
 
 
-def _tree_lines(nodes: Sequence[TreeNode], places: Mapping[int, _Position], layout: Layout) -> Iterator[str]:
+def _tree_lines(nodes: Sequence[TreeNode], places: Mapping[int, _Position], layout: TreeLayout) -> Iterator[str]:
     for node in nodes:
         x, y = places[node.number]
         middle = y + _NODE_HEIGHT // 2
@@ -214,7 +216,7 @@ def _path(path: str, *, dashed: bool, color: str = _LINE) -> str:
     return f'<path d="{path}" fill="none" stroke="{color}" stroke-width="1.5"{dashes}/>'
 
 
-def _node_box(node: TreeNode, place: _Position, layout: Layout, language: Language) -> str:
+def _node_box(node: TreeNode, place: _Position, layout: TreeLayout, language: Language) -> str:
     (x, y), (sign, color) = place, SIGNS[node.state]
     dashes = ' stroke-dasharray="4 4"' if node.state in _NOT_ASKED else ""
     lines = "".join(

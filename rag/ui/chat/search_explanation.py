@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from rag.locales import Language, label, label_or, say, sentences
-from rag.retrieval.explain import LegRank, Row, legs_of, rows_of
+from rag.retrieval.explain import CandidateRow, LegRank, legs_of, rows_of
 from rag.text import is_chinese, lazy_regex
 from rag.types import Answer, Notice, Passage, Retrieval
 from rag.ui.kit.markdown import escape_line, markdown_table, shorten
@@ -36,7 +36,7 @@ class Marks:
     cited: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
 
-def marks_of(answer: Answer, rows: Sequence[Row]) -> Marks:
+def marks_of(answer: Answer, rows: Sequence[CandidateRow]) -> Marks:
     """Return the grades of `answer` and its citations of `rows`."""
     grades = [grade for step in answer.steps if step.node == "grade" for grade in step.detail.get("grades") or ()]
     cited = {
@@ -51,7 +51,7 @@ def marks_of(answer: Answer, rows: Sequence[Row]) -> Marks:
 
 
 def candidates_markdown(
-    rows: Sequence[Row], legs: Sequence[str], marks: Marks, language: Language, *, best: float = 0.0
+    rows: Sequence[CandidateRow], legs: Sequence[str], marks: Marks, language: Language, *, best: float = 0.0
 ) -> str:
     """Return `rows` as a Markdown table with `legs` as columns; the last leg decided the order.
 
@@ -66,7 +66,7 @@ def candidates_markdown(
     return markdown_table(table)
 
 
-def _describe(row: Row, marks: Marks, language: Language) -> str:
+def _describe(row: CandidateRow, marks: Marks, language: Language) -> str:
     """Return the passage's name, its opening, and its outcome."""
     parts = [f"**{escape_line(passage_name(row.passage))}**", escape_line(opening(row.passage.text))]
     if row.passage.library:
@@ -95,7 +95,7 @@ def _cell(leg: str, leg_rank: LegRank | None, best: float, language: Language) -
     return " ".join(parts)
 
 
-def best_score(rows: Sequence[Row], legs: Sequence[str]) -> float:
+def best_score(rows: Sequence[CandidateRow], legs: Sequence[str]) -> float:
     """Return the best score in the last leg, or 0."""
     return max((row.leg_ranks[legs[-1]].score for row in rows if legs and legs[-1] in row.leg_ranks), default=0.0)
 
@@ -127,7 +127,7 @@ def opening(text: str) -> str:
     return plain if len(plain) <= _OPENING else f"{words}…"
 
 
-def split_rows(rows: Sequence[Row]) -> tuple[list[Row], list[Row], list[str]]:
+def split_rows(rows: Sequence[CandidateRow]) -> tuple[list[CandidateRow], list[CandidateRow], list[str]]:
     """Return the rows in the context, the other rows, and the legs that are columns of both."""
     selected = [row for row in rows if row.place is not None]
     return selected, [row for row in rows if row.place is None], legs_of(rows)

@@ -21,7 +21,7 @@ from rag.ui.kit.markdown import answer_markdown, escape_line, is_web_url, shorte
 from rag.ui.kit.parts import duration
 from rag.ui.kit.runs import LiveRun, draw_end, draw_run_controls, draw_usage
 from rag.ui.kit.session import Scope, chat_in_use, libraries_of, session
-from rag.ui.kit.sources import Source, anchor_of, draw_panel_link, library_of
+from rag.ui.kit.sources import SourceSpan, anchor_of, draw_panel_link, library_of
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -119,7 +119,7 @@ def _draw_verdict(app: App, library: str, row: Mapping[str, Any], text: str, lan
     lines += [f"{say(Notice('tree_lacks'), language)}: {escape_line(row['missing'])}"] if row["missing"] else []
     with st.container(key=f"verdict-{key}", gap=None):
         st.markdown("  \n".join(lines))
-        draw_panel_link(Source(1, library_of(app, library, cite), cite), key, language)
+        draw_panel_link(SourceSpan(1, library_of(app, library, cite), cite), key, language)
 
 
 def _draw_state(app: App, turn: TurnView, node: TreeNode, language: Language) -> None:

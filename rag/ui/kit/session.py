@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rag.evaluation.evaluation import Evaluation
     from rag.ingest.jobs.service import Jobs
     from rag.ui.kit.runs import LiveRun
-    from rag.ui.kit.sources import Source
+    from rag.ui.kit.sources import SourceSpan
 
 T = TypeVar("T")
 
@@ -194,7 +194,7 @@ class Session:
     is_auto_redraw: bool = False
     report_arrived: bool = False
     page_counts: dict[str, int] = field(default_factory=dict)
-    sources: dict[str, tuple[Source, ...]] = field(default_factory=dict)
+    sources: dict[str, tuple[SourceSpan, ...]] = field(default_factory=dict)
 
     @property
     def owner(self) -> str:

@@ -94,7 +94,7 @@ def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceSpan:
     """A span of a page, shown next to the answer that cites it; `n` is its mark, `passage` has the text around it."""
 
     n: int
@@ -129,11 +129,11 @@ def draw_source_line(
     """
     now = states or {}
     sources = [
-        Source(one.n, library_of(app, library, one), one, _passage_of(answer, one), now.get(one.url_hash))
+        SourceSpan(one.n, library_of(app, library, one), one, _passage_of(answer, one), now.get(one.url_hash))
         for one in sorted(answer.citations, key=lambda one: one.n)
     ]
     session().sources[anchor_of(run_id)] = tuple(sources)  # for the panel
-    pages: dict[tuple[str, str], list[Source]] = {}
+    pages: dict[tuple[str, str], list[SourceSpan]] = {}
     for one in sources:
         pages.setdefault((one.library, one.location.url_hash), []).append(one)
     chips = [_chip(anchor_of(run_id), page, language) for page in pages.values()]
@@ -149,7 +149,7 @@ def draw_source_line(
             st.markdown(" ".join(more))
 
 
-def _chip(anchor: str, sources: list[Source], language: Language) -> str:
+def _chip(anchor: str, sources: list[SourceSpan], language: Language) -> str:
     """Return a chip with a page's marks and title; its tooltip has the page's state and first quote."""
     first = sources[0]
     icon, key = _STATES[first.state] if first.state else ("", "")
@@ -186,10 +186,10 @@ def draw_passage(
         st.caption(_breadcrumb(passage, passage.section, within))
         with st.container(key=f"quote-{key}"):
             st.markdown(excerpt(passage.text, question))
-        draw_panel_link(Source(1, library_of(app, library, passage), passage, passage), key, language)
+        draw_panel_link(SourceSpan(1, library_of(app, library, passage), passage, passage), key, language)
 
 
-def draw_panel_link(source: Source, key: str, language: Language) -> None:
+def draw_panel_link(source: SourceSpan, key: str, language: Language) -> None:
     """Draw a link that opens the page's text in the panel."""
     anchor = anchor_of(key)
     session().sources[anchor] = (source,)
@@ -252,7 +252,7 @@ def draw_panel(app: App, language: Language) -> None:
     send_to_browser("source", source=source_id if index is not None else "", name=label("sources", language))
 
 
-def _draw_moves(anchor: str, sources: tuple[Source, ...], index: int, language: Language) -> None:
+def _draw_moves(anchor: str, sources: tuple[SourceSpan, ...], index: int, language: Language) -> None:
     """Draw the position among the sources, Previous and Next, and Close."""
     with st.container(horizontal=True, vertical_alignment="center", key="source-moves", gap="small"):
         if len(sources) > 1:
@@ -282,7 +282,7 @@ def _open_source(source_id: str) -> None:
     st.session_state[_SOURCE_KEY] = source_id
 
 
-def _draw_source(app: App, source: Source, source_id: str, language: Language) -> None:
+def _draw_source(app: App, source: SourceSpan, source_id: str, language: Language) -> None:
     location = source.location
     with wait_limit(SCREEN_SECONDS):
         page = none_if_unavailable(lambda: app.page(source.library, location.url_hash))
@@ -316,7 +316,7 @@ class SourceText:
     version: PageVersion | None = None
 
 
-def find_source_text(source: Source, versions: tuple[PageVersion, ...] | list[PageVersion]) -> SourceText:
+def find_source_text(source: SourceSpan, versions: tuple[PageVersion, ...] | list[PageVersion]) -> SourceText:
     """Return the newest version of the page with the quote at its offset, else the passage, else only the quote."""
     location, quote = source.location, source.quote
     for version in reversed(versions):
@@ -339,7 +339,7 @@ def _crop(source_text: SourceText) -> tuple[str, tuple[int, int]]:
     return head + text[left:right] + tail, (start + shift, end + shift)
 
 
-def version_line(source: Source, page: Page | None, source_text: SourceText, language: Language) -> str:
+def version_line(source: SourceSpan, page: Page | None, source_text: SourceText, language: Language) -> str:
     """Return a line with the version of the text, and any change of the page since."""
     parts = []
     if source_text.version is not None:

@@ -8,7 +8,7 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import file_sources
 from rag.types import Answer, PageVersion, Passage
 from rag.ui.kit.sources import (
-    Source,
+    SourceSpan,
     _chip,
     _crop,
     anchor_of,
@@ -24,7 +24,7 @@ from tests.support.storing import store_page
 
 PAGE = make_page(1, "Keeping a lighthouse", ENGLISH, "en")
 QUOTE = "The lamp was wound every four hours, day and night."
-SOURCE = Source(1, "main", make_citation(PAGE, QUOTE), make_passage(PAGE, QUOTE))
+SOURCE = SourceSpan(1, "main", make_citation(PAGE, QUOTE), make_passage(PAGE, QUOTE))
 
 
 def version(number: int, text: str, until: str = "") -> PageVersion:
@@ -49,7 +49,7 @@ def test_of_a_page_that_is_gone_its_passage_is_left_or_the_quote() -> None:
 
 def test_a_long_page_is_cut_around_the_place_at_its_lines() -> None:
     long_page = make_page(1, "Long", "Many words.\n" * 1500 + QUOTE + "\nMany words." * 1500, "en")
-    read = find_source_text(Source(1, "main", make_citation(long_page, QUOTE)), [version(1, long_page.text)])
+    read = find_source_text(SourceSpan(1, "main", make_citation(long_page, QUOTE)), [version(1, long_page.text)])
     text, span = _crop(read)
     assert text[slice(*span)] == QUOTE
     assert text.startswith("…\nMany")
