@@ -455,3 +455,9 @@ def test_protocols_are_few_and_asked_for() -> None:
     }
     assert len(protocols) <= 12
     assert not protocols - used_names(), "nothing takes what these promise"
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    classes = [node.name for tree in trees().values() for node in tree.body if isinstance(node, ast.ClassDef)]
+    repeated = {name for name in classes if not name.startswith("_") and classes.count(name) > 1}
+    assert not repeated, f"several classes have the name {repeated}"
