@@ -86,11 +86,12 @@ class Quotable:
     """A quotable unit: `text` is verbatim from the page, `lines` are its form in answers, each with its own mark.
 
     The text of an attribute of an entry begins with the lines of its title. `place` is that of a sentence in a list,
-    or of the first sentence of a whole list.
+    or of the first sentence of a whole list. `is_last` is true for the last one of a text.
     """
 
     text: str
     lines: tuple[str, ...]
+    is_last: bool = False
     is_code: bool = False
     is_table_header: bool = False
     is_attribute: bool = False
@@ -107,8 +108,9 @@ class Quotable:
 
     @property
     def introduces(self) -> bool:
-        """True for an introduction without what it introduces."""
-        return not self.is_code and not self.is_attribute and bool(INTRODUCTION.search(self.text))
+        """True for an introduction whose next unit repeats it."""
+        stands_alone = self.is_last or self.is_code or self.is_attribute
+        return not stands_alone and bool(INTRODUCTION.search(self.text))
 
     @property
     def leads(self) -> bool:
@@ -128,7 +130,8 @@ def quotables(text: str, header: str = "", section: str = "") -> list[Quotable]:
         units += _sentences(text, position, start, "" if position else header, section)
         units = _with_code(units, text[start:end].splitlines())
         position = end
-    return units + _sentences(text, position, len(text), "" if position else header, section)
+    units += _sentences(text, position, len(text), "" if position else header, section)
+    return [*units[:-1], *(replace(unit, is_last=True) for unit in units[-1:])]
 
 
 def _join_lead(lead: str, item: str) -> str:

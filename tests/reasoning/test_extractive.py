@@ -465,6 +465,7 @@ def test_a_short_answer_and_an_introduction_stay_with_what_follows(text: str, li
 def test_an_introduction_is_not_quoted_alone() -> None:
     units = quotables("To remove a package with all that needs it:\n\nUse the remove command twice.")
     assert [unit.leads for unit in units] == [True, False]
+    assert not quotables("In “A Machine to End War”, published in 1937, Tesla stated:")[-1].leads, "nothing follows it"
 
 
 def test_a_label_within_an_item_does_not_introduce_the_next() -> None:
