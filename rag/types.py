@@ -208,6 +208,12 @@ class IngestResult:
     preview: str = ""
     choices: tuple[Decision, ...] = ()
 
+    @property
+    def page_hash(self) -> str:
+        """The url_hash of the page with the source's text: for a duplicate, that of the page it repeats."""
+        repeated = self.notice.params.get("url_hash") if self.status == "duplicate" else ""
+        return str(repeated or self.url_hash)
+
 
 @dataclass(frozen=True, slots=True)
 class Citation:

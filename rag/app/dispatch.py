@@ -272,11 +272,10 @@ def _row(item: JobItem) -> dict[str, Any]:
     result = item.result
     if result is None:
         return {"source": item.source, "url": item.url, "url_hash": item.url_hash, "status": "", "notice": None}
-    twin = result.notice.params.get("url_hash", "") if result.status == "duplicate" else ""
     return {
         "source": result.source,
         "url": result.url,
-        "url_hash": twin or result.url_hash,
+        "url_hash": result.page_hash,
         "status": result.status,
         "notice": asdict(result.notice),
     }

@@ -41,7 +41,7 @@ from rag.graphs.common import (
 )
 from rag.reasoning import RESET
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.composing import Composition, choose_plan, fitting_share
+from rag.reasoning.composing import CompositionPlan, choose_plan, fitting_share
 from rag.reasoning.extractive import ExtractiveReasoner, weighted_share
 from rag.reasoning.questions import (
     RETRIEVE,
@@ -372,7 +372,7 @@ def _doubt_notice(checked: CheckedText, passages: Sequence[Passage], likely: flo
     return Notice("quoted_unsupported") if likely >= CAVEAT_THRESHOLD else None
 
 
-async def _distill(question: str, passages: Sequence[Passage], plan: Composition, run: Run) -> Sequence[Passage]:
+async def _distill(question: str, passages: Sequence[Passage], plan: CompositionPlan, run: Run) -> Sequence[Passage]:
     """Return the passages, reduced to their relevant sentences if that was requested or they do not fit."""
     choice, fits = run.options.distill, fitting_share(passages, plan.passage_tokens)
     if run.quoter is None or run.reasoner.kind != "chat" or choice is False:

@@ -36,7 +36,7 @@ _SCORE: Final = lazy_regex(r"(?:\n|^)[ \t*`]*+SCORE[ \t*`]*+[:：][ \t*`]*+(\d{1
 
 
 @dataclass(frozen=True, slots=True)
-class Composition:
+class CompositionPlan:
     """A way to compose, with up to `passage_tokens` tokens of passages per request, in up to `calls` requests."""
 
     way: Way = "stuff"
@@ -51,7 +51,7 @@ def count_tokens(passages: Sequence[Passage]) -> int:
 
 def choose_plan(
     passages: Sequence[Passage], compose: Compose, context_tokens: int, calls: int, *, deep: bool = False
-) -> Composition:
+) -> CompositionPlan:
     """Return a plan with the requested way, or by default all passages at once, cut to fit.
 
     No other way is a default: a small context window or a slow server means a small model, which answers worse from its
@@ -60,7 +60,7 @@ def choose_plan(
     tokens = max(_MIN_PASSAGE_TOKENS, context_tokens - _OVERHEAD_TOKENS)
     is_requested = compose != "auto" and calls >= 2 and len(passages) > 1
     way: Way = cast(Way, compose) if is_requested else "stuff"
-    return Composition(way, tokens, calls, deep)
+    return CompositionPlan(way, tokens, calls, deep)
 
 
 def fitting_share(passages: Sequence[Passage], tokens: int) -> float:
@@ -69,7 +69,7 @@ def fitting_share(passages: Sequence[Passage], tokens: int) -> float:
 
 
 async def compose_answer(
-    writer: ChatReasoner, question: str, passages: Sequence[Passage], plan: Composition
+    writer: ChatReasoner, question: str, passages: Sequence[Passage], plan: CompositionPlan
 ) -> AsyncIterator[str]:
     """Write the answer; the last request streams. Raises ModelError."""
     numbered = list(enumerate(passages, 1))
@@ -79,7 +79,7 @@ async def compose_answer(
 
 
 async def _stuff(
-    writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Composition
+    writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: CompositionPlan
 ) -> AsyncIterator[str]:
     fitting = fit(numbered, plan.passage_tokens)
     async for piece in writer.stream(requests.answer(writer.texts, question, fitting, deep=plan.deep)):
@@ -87,7 +87,7 @@ async def _stuff(
 
 
 async def _refine(
-    writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Composition
+    writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: CompositionPlan
 ) -> AsyncIterator[str]:
     groups = group_passages(numbered, plan)
     draft = ""
@@ -103,7 +103,7 @@ async def _refine(
 
 
 def _refine_prompt(
-    writer: ChatReasoner, question: str, group: Sequence[Numbered], draft: str, plan: Composition
+    writer: ChatReasoner, question: str, group: Sequence[Numbered], draft: str, plan: CompositionPlan
 ) -> Prompt:
     if not draft:
         return requests.answer(writer.texts, question, group, deep=plan.deep)
@@ -111,7 +111,7 @@ def _refine_prompt(
 
 
 async def _map_reduce(
-    writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Composition
+    writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: CompositionPlan
 ) -> AsyncIterator[str]:
     semaphore = asyncio.Semaphore(_MAX_CONCURRENT)
 
@@ -129,7 +129,7 @@ async def _map_reduce(
 
 
 async def _map_rerank(
-    writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Composition
+    writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: CompositionPlan
 ) -> AsyncIterator[str]:
     semaphore = asyncio.Semaphore(_MAX_CONCURRENT)
 
@@ -151,7 +151,7 @@ def parse_score(reply: str) -> tuple[int, str]:
     return min(100, int(match[1])) if match else 1, text
 
 
-def group_passages(numbered: Sequence[Numbered], plan: Composition) -> list[list[Numbered]]:
+def group_passages(numbered: Sequence[Numbered], plan: CompositionPlan) -> list[list[Numbered]]:
     """Return the passages of each request, in order: one each if there are enough calls, else as many as needed."""
     size = -(-len(numbered) // max(1, plan.calls))
     groups = [list(numbered[at : at + size]) for at in range(0, len(numbered), size)]

@@ -10,7 +10,7 @@ import pytest
 from rag.prompts.requests import answer as answer_prompt
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.composing import Composition, Way, choose_plan, fitting_share, group_passages, parse_score
+from rag.reasoning.composing import CompositionPlan, Way, choose_plan, fitting_share, group_passages, parse_score
 from rag.reasoning.extractive import ExtractiveReasoner, distil
 from rag.runs.run import Question, RunOptions
 from rag.runs.runs import Runs
@@ -119,9 +119,9 @@ def test_no_request_is_larger_than_the_model_takes(runs: Runs) -> None:
 
 def test_groups_keep_order_and_numbers() -> None:
     numbered = list(enumerate(PASSAGES, 1))
-    groups = group_passages(numbered, Composition("refine", 16_000, 2))
+    groups = group_passages(numbered, CompositionPlan("refine", 16_000, 2))
     assert [[number for number, _ in group] for group in groups] == [[1, 2], [3, 4]]
-    alone = group_passages(numbered, Composition("refine", 16_000, 9))
+    alone = group_passages(numbered, CompositionPlan("refine", 16_000, 9))
     assert [[number for number, _ in group] for group in alone] == [[1], [2], [3], [4]]
 
 
@@ -167,7 +167,7 @@ def _composed(way: Way, replies: list[str]) -> tuple[str, list[Request]]:
     with ChatServer(replies) as server:
 
         async def read() -> str:
-            passages, plan = [passage(1, BRIDGE), passage(2, TEA)], Composition(way, 16_000, len(replies))
+            passages, plan = [passage(1, BRIDGE), passage(2, TEA)], CompositionPlan(way, 16_000, len(replies))
             return "".join([piece async for piece in chat_reasoner(server.base_url).compose("How?", passages, plan)])
 
         return asyncio.run(read()), server.requests

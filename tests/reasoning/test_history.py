@@ -9,7 +9,7 @@ import pytest
 from rag.checking.verifier import Claim
 from rag.errors import ModelError
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.composing import Composition
+from rag.reasoning.composing import CompositionPlan
 from rag.reasoning.questions import (
     HISTORY_TOKENS,
     Memory,
@@ -149,7 +149,7 @@ class Completing(ScriptedReasoner, ChatReasoner):
     async def fitting_tokens(self, tokens: int) -> int:
         return tokens
 
-    def compose(self, question: str, passages: Sequence[Passage], plan: Composition) -> AsyncIterator[str]:
+    def compose(self, question: str, passages: Sequence[Passage], plan: CompositionPlan) -> AsyncIterator[str]:
         return self.answer(question, passages)
 
     async def verify(self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = "") -> list[None]:

@@ -269,7 +269,7 @@ def find_iso_date(text: str) -> str:
         if match := _COMPACT.fullmatch(text):
             return date(*map(int, match.groups())).isoformat()
     moments = find_moments(_AROUND_UNITS.sub("", text.replace("○", "〇").replace("號", "号")), date.min, ahead=False)
-    # Before the first day of the calendar, there are only dates with a year.
+    # As if today were the first day of the calendar, so that only dates with a year count. 初 is the start of a period.
     days = (one.first for one in moments if one.first == one.last and one.first.year >= 1900 and "初" not in one.phrase)
     return next((day.isoformat() for day in days), "")
 

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any, Final
 
 from rag.reading.extraction.segments import INLINE, SKIPPED
-from rag.text import clean_line, lazy_regex
+from rag.text import clean_line, lazy_regex, letters_and_digits
 
 _XML_DECLARATION = lazy_regex(r"\A\s*<\?xml[^>]*>")
 _HUGE = 60_000
@@ -189,14 +189,13 @@ def _text_length(node: Any) -> int:
 
 
 _HEADING_NODES: Final = "//h1|//h2|//h3|//h4|//h5|//h6|//dt|//summary"
-_NUMBERING = lazy_regex(r"\A[\W\d_]+|[\W_]+\Z")
 _MIN_CONTENTS: Final = 3
 _CONTENTS_SHARE: Final = 0.8
 
 
 def drop_contents(tree: Any) -> None:
     """Remove tables of contents: lists of links to the page's own headings, with their text."""
-    headings = {_fold(node.text_content()) for node in tree.xpath(_HEADING_NODES)} - {""}
+    headings = {_without_number(node.text_content()) for node in tree.xpath(_HEADING_NODES)} - {""}
     for node in tree.xpath("//ul|//ol"):
         items = node.xpath(".//li")
         count = sum(_is_contents_item(item, headings) for item in items)
@@ -209,12 +208,13 @@ def _is_contents_item(item: Any, headings: Set[str]) -> bool:
     links = [link for node in own for link in node.xpath("descendant-or-self::a")]
     if len(links) != 1 or not (links[0].get("href") or "").startswith("#"):
         return False
-    return _fold((item.text or "") + "".join(node.text_content() + (node.tail or "") for node in own)) in headings
+    text = (item.text or "") + "".join(node.text_content() + (node.tail or "") for node in own)
+    return _without_number(text) in headings
 
 
-def _fold(text: str) -> str:
-    """Return `text` in lower case, without numbering, permalink marks and repeated spaces."""
-    return _NUMBERING.sub("", " ".join(text.split()).lower())
+def _without_number(heading: str) -> str:
+    """Return the letters and digits of a heading, without its number."""
+    return letters_and_digits(heading).lstrip("0123456789")
 
 
 PANEL_LABEL: Final = "data-panel-label"

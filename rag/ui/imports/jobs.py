@@ -337,10 +337,4 @@ def row_markdown(job: JobView, item: JobItem, title: str, language: Language) ->
 
 def _page_of(result: IngestResult) -> str:
     """Return the url_hash of the page that has the source's text; empty if there is none."""
-    if result.status not in SAVED:
-        return ""
-    return (
-        str(result.notice.params.get("url_hash") or result.url_hash)
-        if result.status == "duplicate"
-        else result.url_hash
-    )
+    return result.page_hash if result.status in SAVED else ""
