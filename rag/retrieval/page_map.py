@@ -31,6 +31,7 @@ _TOPICS = range(2, 13)
 _WORD = lazy_regex(r"[^\W\d_\u3400-\u9fff]{3,}")
 _HAN_RUN = lazy_regex(r"[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
 _NAME_WORDS, _MAX_TERMS, _MAX_TEXTS = 2, 12, 5  # words per name, candidate terms, pages searched per term
+_NOT_IN_TITLE = 1e-6  # the factor of a word's weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +102,20 @@ def _project(weights: csr_array) -> NDArray[np.float64]:
 def _names(
     weights: csr_array, terms: Sequence[int], groups: Sequence[int], texts: Sequence[str], encoder: SparseEncoder
 ) -> tuple[str, ...]:
-    """Name each group by the words with the most excess weight over all pages; no word names two groups."""
+    """Name each group by the words with the most excess weight over all pages; no word names two groups.
+
+    Words of titles come first: in a small library, many pages of a group share common words.
+    """
     names: list[str] = []
     used: set[int] = set()
     mean = weights.mean(axis=0)
     for group in range(max(groups) + 1):
         members = [index for index, own in enumerate(groups) if own == group]
         excess = weights[members].mean(axis=0) - mean
+        titles = Counter(
+            term for index in members for term in encoder.encode_passage(texts[index].partition("\n")[0]).indices
+        )
+        excess *= [titles[term] or _NOT_IN_TITLE for term in terms]
         words: dict[int, str] = {}
         for column in np.argsort(-excess, kind="stable")[:_MAX_TERMS]:
             examples = [texts[index] for index in members if weights[index, column]][:_MAX_TEXTS]

@@ -55,6 +55,14 @@ def test_a_subject_is_named_by_what_its_pages_say_and_others_do_not(encoder: Spa
     assert found.pages_of("no such subject") == set()
 
 
+def test_words_of_titles_name_a_subject_before_common_words(encoder: SparseEncoder) -> None:
+    titles = {"Sailing boats": "People like good things there. ", "烘焙面包": "他们喜欢其他东西。"}
+    pages = [make_page(number, title, "", "en") for number, title in enumerate([*titles] * 5)]
+    found = map_pages(pages, {page.url_hash: titles[page.title] * 9 for page in pages}, encoder)
+    assert found is not None
+    assert {word.lower() for name in found.topics for word in name.split(" · ")} == {"sailing", "boats", "烘焙", "面包"}
+
+
 def test_the_largest_subject_comes_first(encoder: SparseEncoder) -> None:
     found, _ = laid_out(encoder)
     sizes = Counter(found.topic_of.values())
