@@ -82,7 +82,8 @@ _NUMERALS: Final[dict[str, Callable[[int], str]]] = {
 _LISTS = frozenset(["ul", "ol", "menu"])
 _ENTRIES = frozenset(["dt", "dd", "li", "table", "blockquote"])
 _NOT_IN_CARDS = frozenset([*_LISTS, *_ENTRIES, "dl"])
-_MIN_CARDS, _MAX_CARD, _MAX_CARD_LINE = 3, 600, 160  # the latter in characters
+_MIN_CARDS = 3
+_MAX_CARD, _MAX_CARD_LINE = 600, 160  # in characters
 _MAX_INDENT = 6
 _MAX_TERM = 80
 _WIDE = lazy_regex("[\u3040-\u30ff\u3400-\u9fff）】」]")
@@ -123,7 +124,7 @@ class _Progress:
 def _iter_pieces(blocks: Sequence[Block]) -> Iterator[tuple[Any, str]]:
     """Yield pieces of Markdown as (outermost list or None, text); consecutive pieces of one list are adjacent."""
     cards = find_cards(blocks)
-    blocks = _begin_with_names(blocks, cards)
+    blocks = _begin_with_names(_begin_with_headings(blocks, cards), cards)
     tables, progress = find_data_tables(blocks), _Progress(cards)
     for table, group in groupby(blocks, key=lambda block: find_table(block, tables)):
         if table is None:
@@ -196,23 +197,50 @@ def _format_block(block: Block, progress: _Progress) -> tuple[Any, str]:
     return None, text
 
 
+def _begin_with_headings(blocks: Sequence[Block], cards: Collection[Any]) -> list[Block]:
+    """Move the heading of a repeated element, such as a product or a post, above the labels before it."""
+    order = {id(block): float(number) for number, block in enumerate(blocks)}
+    for element, lines in _find_repeated(blocks, lambda lines: bool(_find_labels(lines))).items():
+        labels = _find_labels(lines)
+        heading = lines[len(labels)]
+        # The name of a card may be no heading, but is longer than its attributes.
+        if element not in cards or all(len(label.text) < len(heading.text) for label in labels):
+            order[id(heading)] = min(order[id(heading)], order[id(lines[0])] - 0.5)
+    return sorted(blocks, key=lambda block: order[id(block)])
+
+
+def _find_labels(blocks: Sequence[Block]) -> list[Block]:
+    """Return the short lines above the only heading of an element; none if the heading is an amount."""
+    headings = [number for number, block in enumerate(blocks) if block.place.node.tag in HEADINGS]
+    if len(headings) != 1 or _begins_with_amount(blocks[headings[0]].text):
+        return []
+    labels = blocks[: headings[0]]
+    return list(labels) if sum(len(block.text) for block in labels) <= _MAX_CARD_LINE else []
+
+
 def find_cards(blocks: Iterable[Block]) -> set[Any]:
     """Return the elements that are cards of a grid: three or more of one kind side by side, each with several short
     lines and nothing else."""
+    cards = _find_repeated(blocks, _is_card)
+    return {card for card in cards if not any(node in cards for node in card.iterdescendants())}
+
+
+def _find_repeated(blocks: Iterable[Block], matches: Callable[[Sequence[Block]], bool]) -> dict[Any, list[Block]]:
+    """Return elements whose blocks match, with these, if three or more of one kind, and most, match side by side."""
     own: dict[Any, list[Block]] = {}
     for block in blocks:
         for node in block.place.ancestors:
             own.setdefault(node, []).append(block)
-    grids: dict[tuple[Any, str, str], list[Any]] = {}
+    kinds: dict[tuple[Any, str, str], list[Any]] = {}
     for node in own:
         kind = (node.getparent(), node.tag, (node.get("class") or "").partition(" ")[0])
-        grids.setdefault(kind, []).append(node)
-    cards: set[Any] = set()
-    for nodes in grids.values():
-        found = [node for node in nodes if _is_card(own[node])]
+        kinds.setdefault(kind, []).append(node)
+    elements: dict[Any, list[Block]] = {}
+    for nodes in kinds.values():
+        found = [node for node in nodes if matches(own[node])]
         if len(found) >= max(_MIN_CARDS, len(nodes) / 2):
-            cards.update(found)
-    return {card for card in cards if not any(node in cards for node in card.iterdescendants())}
+            elements |= {node: own[node] for node in found}
+    return elements
 
 
 def _begin_with_names(blocks: Sequence[Block], cards: Collection[Any]) -> list[Block]:
@@ -224,11 +252,15 @@ def _begin_with_names(blocks: Sequence[Block], cards: Collection[Any]) -> list[B
         names.setdefault(first.text, set()).add(second.text)
     for lines in entries:
         label, found = lines[0].text, names[lines[0].text]
-        amounts = sum(bool(_DIGIT.search(name[:2])) for name in found)
+        amounts = sum(map(_begins_with_amount, found))
         # A name above its variants, such as colours, is longer than they are.
         if len(found) > 1 and amounts * 2 < len(found) and len(label) * len(found) < 2 * sum(map(len, found)):
             lines[:2] = lines[1], lines[0]
     return [line for _, lines in groups for line in lines]
+
+
+def _begins_with_amount(text: str) -> bool:
+    return _DIGIT.search(text[:2]) is not None
 
 
 def _entry_around(block: Block, cards: Collection[Any]) -> Any:

@@ -38,9 +38,32 @@ def test_other_repeated_elements_are_left_as_they_are(page: str) -> None:
     )
 
 
-def test_a_heading_below_the_name_is_a_line() -> None:
-    cards = grid(*(f"<p>Pot {number}</p><h3>Item Number: {number}</h3><p>$9</p>" for number in range(3)))
-    assert html_to_markdown(cards).startswith("- Pot 0\n  Item Number: 0\n  $9\n- Pot 1")
+def test_a_heading_that_is_shorter_than_the_name_of_a_card_is_a_line() -> None:
+    cards = grid(*(f"<p>Terracotta pot {number}</p><h3>Item: {number}</h3><p>$9</p>" for number in range(3)))
+    assert html_to_markdown(cards).startswith("- Terracotta pot 0\n  Item: 0\n  $9\n- Terracotta pot 1")
+
+
+NAMES = ("Low boots", "High boots", "Warm boots")
+
+
+def test_a_card_begins_with_its_heading() -> None:
+    cards = grid(*(f"<p>{number}.5</p><p>New</p><h3>{name}</h3><p>$9</p>" for number, name in enumerate(NAMES)))
+    assert html_to_markdown(cards).startswith("- Low boots\n  0.5\n  New\n  $9\n- High boots")
+
+
+def test_a_list_item_or_an_article_begins_with_its_heading() -> None:
+    items = "".join(f"<li><p>Add to bag</p><h2>{name}</h2><p>$9</p></li>" for name in NAMES)
+    assert html_to_markdown(f"<ul>{items}</ul>").startswith("## Low boots\n\n- Add to bag\n  $9\n\n## High boots")
+    story = "The boots of this season stay dry in a river. " * 20
+    posts = "".join(f"<article><p>May 5, 2024</p><h2>{name}</h2><p>{story}</p></article>" for name in NAMES)
+    assert html_to_markdown(posts).startswith("## Low boots\n\nMay 5, 2024\n\nThe boots")
+
+
+def test_text_of_the_section_before_a_heading_stays_there() -> None:
+    parts = "".join(f"<div class=row><p>{'It ends here. ' * 20}</p><h2>{name}</h2></div>" for name in NAMES)
+    assert html_to_markdown(parts).startswith("It ends here.")
+    prices = "".join(f"<li><p>{name}</p><h2>$9</h2></li>" for name in NAMES)
+    assert html_to_markdown(f"<ul>{prices}</ul>").startswith("- Low boots\n\n## $9")
 
 
 def test_the_innermost_cards_count() -> None:
@@ -49,10 +72,9 @@ def test_the_innermost_cards_count() -> None:
 
 
 def test_a_label_that_several_entries_begin_with_is_below_the_name() -> None:
-    names = ("Low boots", "High boots", "Warm boots")
-    items = "".join(f"<li><p>Top rated</p><p>{name}</p><p>$9</p></li>" for name in names)
+    items = "".join(f"<li><p>Top rated</p><p>{name}</p><p>$9</p></li>" for name in NAMES)
     assert html_to_markdown(f"<ul>{items}</ul>").startswith("- Low boots\n  Top rated\n  $9\n- High boots")
-    assert html_to_markdown(grid(*(f"<p>$9</p><p>{name}</p>" for name in names))).startswith("- Low boots\n  $9")
+    assert html_to_markdown(grid(*(f"<p>$9</p><p>{name}</p>" for name in NAMES))).startswith("- Low boots\n  $9")
     colours = grid(*(f"<p>Quarter socks</p><p>{colour}</p><p>$9</p>" for colour in ("Red", "Blue", "Grey")))
     assert html_to_markdown(colours).startswith("- Quarter socks\n  Red")
     prices = grid(*(f"<p>Price</p><p>${price}</p>" for price in (10, 20, 30)))
