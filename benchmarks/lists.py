@@ -6,7 +6,8 @@
 question about a single item. The rule was chosen on the questions without "held_out". The pages are those of wcxb and
 aeb, by id, read from their HTML, and those of `answer_reader_pages.jsonl`, by address. Asks in fast mode without a chat
 model. Prints the share of the items in the answer (recall), its harmonic mean with the share of lines that have one
-(F1), and the number of lines, for our rule, without whole lists, and with each list that the best sentence is in.
+(F1), and the number of lines, for our rule, for lists that are at least as likely as the best sentence, without whole
+lists, and with each list that is likely enough, if the question is about it or not.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from rag.text import strip_citations
 QUESTIONS = Path(__file__).with_name("list_questions.jsonl")
 WAYS = {
     "ours": {"MAX_ITEMS": extractive.MAX_ITEMS},
+    "likelier lists": {"LIST_WEIGHT": 1.0},
     "no list": {"MAX_ITEMS": 0},
     "each list": {"MIN_LIST_LIKELIHOOD": -1.0},
 }

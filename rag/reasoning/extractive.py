@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby, islice
@@ -296,6 +296,8 @@ MIN_LIKELIHOODS: Final = (0.04, 0.2)
 """Minimum likelihoods for quoting a second and a third sentence."""
 MIN_LIST_LIKELIHOOD: Final = 0.05
 """Minimum likelihood of the other items of the best sentence's list, together, for quoting it whole."""
+LIST_WEIGHT: Final = 3.0
+"""How many times as likely as all items of a list the best sentence must be to be quoted instead of it."""
 MAX_ITEMS: Final = 12
 MAX_LIST: Final = 1_500
 """Maximum items and characters of a list that is quoted whole."""
@@ -485,44 +487,49 @@ class ExtractiveReasoner:
         named_pages = find_named(passages, self._question_weights(question), self.encoder)
         selected: list[QuotableSentence] = []
         ranked = _rank_by_likelihood(sentences, self._scores(question, passages, sentences, columns))
+        ranked = self._begin_with_list(question, sentences, ranked)
         for sentence, likelihood in _each_page_first(ranked, passages, named_pages):
             if len(selected) == MAX_SENTENCES or (selected and likelihood < MIN_LIKELIHOODS[len(selected) - 1]):
                 return
             if not selected or _is_new(sentence, selected):
-                selected.append(sentence if selected else self._complete_list(question, sentence, sentences, ranked))
-                yield selected[-1]
+                selected.append(sentence)
+                yield sentence
 
-    def _complete_list(
+    def _begin_with_list(
         self,
         question: str,
-        best: QuotableSentence,
         sentences: Sequence[QuotableSentence],
-        ranked: Sequence[tuple[QuotableSentence, float]],
-    ) -> QuotableSentence:
-        """Return the list that the best sentence is in, if the question is about the list; else the sentence.
+        ranked: list[tuple[QuotableSentence, float]],
+    ) -> list[tuple[QuotableSentence, float]]:
+        """Return `ranked` after the likeliest whole list, if that is likely enough and the question is about all of it.
 
-        It is if the introduction has as much of the question as the item, or if the other items are likely enough.
-        Also the sentence if the list is too long, or not all of it is quotable sentences.
+        It is if the introduction has as much of the question as the best item, or if the other items are likely enough.
+        A list that is too long, or not all quotable sentences, is not quoted whole.
         """
+        totals: dict[tuple[int, int], float] = defaultdict(float)
+        for one, likelihood in ranked:
+            if one.unit.place.number:
+                totals[_list_of(one)] += likelihood
+        key, total = max(totals.items(), key=itemgetter(1), default=((0, 0), 0.0))
+        if not totals or total * LIST_WEIGHT < ranked[0][1]:
+            return ranked
+        best = next(one for one, _ in ranked if _list_of(one) == key)
         place = best.unit.place
-        if not place.number:
-            return best
-
-        def is_in_list(one: QuotableSentence) -> bool:
-            return one.passage == best.passage and one.unit.place.number == place.number
-
+        others = sum(
+            likelihood for one, likelihood in ranked if _list_of(one) == key and one.unit.place.item != place.item
+        )
         items: dict[int, list[Quotable]] = {}
-        for one in filter(is_in_list, sentences):
-            items.setdefault(one.unit.place.item, []).append(one.unit)
+        for one in sentences:
+            if _list_of(one) == key:
+                items.setdefault(one.unit.place.item, []).append(one.unit)
         text = "\n".join(unit.text for units in items.values() for unit in units)
         is_whole = [*items] == [*range(1, len(items) + 1)] and 1 < len(items) <= MAX_ITEMS and len(text) <= MAX_LIST
-        others = sum(likelihood for one, likelihood in ranked if is_in_list(one) and one.unit.place.item != place.item)
         weights = self._question_weights(question)
         of_lead, of_item = (weighted_share(weights, self._terms(text)) for text in (place.lead, best.unit.text))
         if not is_whole or (others < MIN_LIST_LIKELIHOOD and not 0 < of_lead >= of_item):
-            return best
+            return ranked
         lines = tuple(" ".join(as_prose(unit.text) for unit in units) for units in items.values())
-        return replace(best, unit=Quotable(text, lines, place=items[1][0].place))
+        return [(replace(best, unit=Quotable(text, lines, place=items[1][0].place)), total), *ranked]
 
     def _select_for_each(self, questions: Sequence[str], passages: Sequence[Passage]) -> Iterator[QuotableSentence]:
         limit = MAX_SENTENCES if len(questions) == 1 else MAX_SENTENCES_OF_SEVERAL
@@ -719,6 +726,11 @@ def _rank_by_likelihood(
     odds = np.exp(scores[statements] - max(scores[statements], default=0.0))
     order = np.argsort(-odds, kind="stable")
     return [(sentences[statements[i]], float(odds[i] / odds.sum())) for i in order]
+
+
+def _list_of(sentence: QuotableSentence) -> tuple[int, int]:
+    """Return the passage of a sentence, and the number of the list in it, or 0."""
+    return sentence.passage, sentence.unit.place.number
 
 
 def _each_page_first(

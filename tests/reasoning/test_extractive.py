@@ -504,6 +504,17 @@ def test_a_list_is_quoted_whole_if_the_question_is_about_it(
     assert verdicts == {"supported"}
 
 
+@pytest.mark.parametrize(("weight", "first"), [(1000.0, "The lock needs:"), (1.0, "The keeper takes a coat")])
+def test_a_list_that_is_likelier_in_all_than_the_best_sentence_is_quoted_before_it(
+    reasoner: ExtractiveReasoner, monkeypatch: pytest.MonkeyPatch, weight: float, first: str
+) -> None:
+    monkeypatch.setattr("rag.reasoning.extractive.LIST_WEIGHT", weight)
+    text = "The keeper takes a coat to the lock.\n\nThe lock needs:\n\n- Grease.\n- Two wheels.\n- A bell."
+    quotes = answer(reasoner, "What does the keeper need at the lock?", [passage(1, text, title="The lock")])
+    assert quotes.startswith(first)
+    assert "The keeper takes a coat to the lock. [1]" in quotes
+
+
 def test_a_long_list_is_not_quoted_whole(reasoner: ExtractiveReasoner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag.reasoning.extractive.MAX_ITEMS", 2)
     assert "1. " not in answer(reasoner, "What do you need for the lock?", [passage(1, LIST, title="The lock")])
