@@ -3,11 +3,11 @@
     python -m benchmarks.routing [FILE …] [--fit] [--data FOLDER] [--limit N]
 
 FILE has rows of {"question", "route"}; the default is the sets of tests/routing, which nothing was fitted to: two
-written before the rules, and titles and headings of wcxb as people type them into a search. Macro-F1 with a 95%
-interval over the messages (bootstrap), for the router, its classifier alone, n-grams alone and fields alone (refitted
-on the training rows), and the most costly errors. Then, for the sets in --data and the held-out questions of the answer
-reader, which are all about pages, the number of those that are misrouted. --fit first writes `weights.npz` from
-`training.jsonl`.
+written before the rules, titles and headings of wcxb as people type them into a search, and messages with "you", who
+may be the app, anyone, or the author of a page. Macro-F1 with a 95% interval over the messages (bootstrap), for the
+router, its classifier alone, n-grams alone and fields alone (refitted on the training rows), and the most costly
+errors. Then, for the sets in --data and the held-out questions of the answer reader, which are all about pages, the
+number of those that are misrouted. --fit first writes `weights.npz` from `training.jsonl`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from rag.routing.router import (
 )
 
 _TESTS = Path(__file__).resolve().parent.parent / "tests" / "routing"
-_SETS = ("utterances.jsonl", "kept_back.jsonl", "keywords.jsonl")
+_SETS = ("utterances.jsonl", "kept_back.jsonl", "keywords.jsonl", "addressed.jsonl")
 _COSTLY = ("save", "save_then_ask", "web", "unknown", "small_talk")
 _STRENGTH = 3.0  # inverse of the regularisation; 1 to 10 give the same within a hundredth
 
