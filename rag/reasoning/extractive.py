@@ -259,8 +259,14 @@ def as_row(row: str, header: str) -> str:
     has_label = not (_STARTS_WITH_QUANTITY.match(cells[0]) and _WORD.search(names[0]))
     runs = groupby(zip(cells[has_label:], names[has_label:], strict=True), itemgetter(0))
     columns = [(cell, comma.join(name for _, name in run if name)) for cell, run in runs if cell]
-    rest = " · ".join(named.format(cell, name) if name else cell for cell, name in columns)
+    rest = " · ".join(_add_name(cell, named, name) if name else cell for cell, name in columns)
     return as_prose(f"{cells[0]}{begin}{rest}" if has_label and cells[0] else rest)
+
+
+def _add_name(cell: str, template: str, name: str) -> str:
+    """Return a cell with its column name, without the full stop after which the name would be a sentence."""
+    named = template.format(cell, name)
+    return named if len(split_sentences(named)) == len(split_sentences(cell)) else template.format(cell[:-1], name)
 
 
 def _cells(row: str) -> list[str]:

@@ -357,6 +357,12 @@ def test_table_rows_get_their_header_from_another_passage() -> None:
     assert written("|  |  |\n|---|---|\n| Height | 21 m |")[-1] == ("Height: 21 m",)
 
 
+def test_a_full_stop_does_not_separate_a_cell_from_its_column() -> None:
+    head = "| Key | Effect | Where |\n|---|---|---|\n"
+    assert written(head + "| F2 | Opens the cell. | U.S. |")[-1] == ("F2: Opens the cell (Effect) · U.S. (Where)",)
+    assert written("| 参数 | 含义 |\n|---|---|\n| -o | 打开。不打印。 |")[-1] == ("-o：打开。不打印（含义）",)
+
+
 def test_a_quantity_names_its_column_and_equal_neighbours_share_a_cell() -> None:
     lessons = "| 30 minutes | 45 minutes |\n|---|---|\n| $84 a lesson | $100 a lesson |"
     assert written(lessons)[-1] == ("$84 a lesson (30 minutes) · $100 a lesson (45 minutes)",)
