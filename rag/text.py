@@ -493,13 +493,13 @@ _LONGEST_LEAD = 100
 
 
 class ListPlace(NamedTuple):
-    """The numbers of the list and of the item that a sentence is in, from 1, or 0 outside of lists.
+    """The `start` of the list that a sentence is in, and the number of its item from 1; -1 and 0 outside of lists.
 
     `lead` is the heading or introduction of the list, if the sentence begins an item.
     """
 
     lead: str = ""
-    number: int = 0
+    start: int = -1
     item: int = 0
 
 
@@ -513,7 +513,7 @@ def find_list_places(text: str, spans: Iterable[tuple[int, int]]) -> list[ListPl
     items below it, up to a blank line after items on adjacent lines; an indented one, of items indented as much.
     """
     places, lead, inner_lead, before = list[ListPlace](), "", "", 0
-    number = item = floor = margin = inner_margin = 0
+    list_start = item = floor = margin = inner_margin = 0
     is_introduced = is_tight = False
     for start, end in spans:
         sentence, line = text[start:end], text[text.rfind("\n", 0, start) + 1 : start]
@@ -525,13 +525,13 @@ def find_list_places(text: str, spans: Iterable[tuple[int, int]]) -> list[ListPl
             elif item and indent < floor:
                 lead, item, is_introduced, is_tight = "", 0, False, False
             is_apart = text.find("\n\n", before, start) >= 0
-            number, item, floor = (number, item + 1, floor) if item else (number + 1, 1, indent)
+            list_start, item, floor = (list_start, item + 1, floor) if item else (start, 1, indent)
             lead, is_tight = ("" if is_apart and is_tight else lead), is_introduced and not is_apart
             margin = indent
         elif is_first and indent <= margin:
             item = 0
         own_lead = lead if is_item and len(lead) <= _LONGEST_LEAD else ""
-        places.append(ListPlace(own_lead, number, item) if item else NO_LIST)
+        places.append(ListPlace(own_lead, list_start, item) if item else NO_LIST)
         before, inner_lead = end, ""
         if heading := HEADING.match(sentence):
             lead, is_introduced, is_tight = sentence[heading.end() :].strip(), False, False

@@ -16,7 +16,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby, islice
+from itertools import chain, count, groupby, islice, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -72,6 +72,7 @@ _SHORT_ANSWER: Final = lazy_regex(r"\W*\w{1,4}[.!。！]\W*")
 _LONGEST_INTRODUCTION: Final = 160
 _WORD = lazy_regex(r"\w")
 _LIST_MARKS: Final = lazy_regex(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)]|\[ \])\s+(?:\[[xX]\]\s+)?)+")
+_NUMBER: Final = lazy_regex(r"\d{1,3}")
 _BOLD: Final = lazy_regex(r"(?<![A-Za-z0-9*])\*\*(?=[^\s*])((?:[^*\n]++|\*(?!\*))++)(?<=[^\s*])\*\*(?![A-Za-z0-9*])")
 _CUT_OFF: Final = lazy_regex(r"^\*\*(?=[^\s*])(?!.*\*\*)|(?<=[^\s*])\*\*$")  # a part of a longer emphasis
 _UNDERLINED: Final = lazy_regex(r"(?<!\w)__(?=[^\s_])((?:[^_\n]++|_(?!_))++)(?<=[^\s_])__(?!\w)")
@@ -389,8 +390,9 @@ class QuotableSentence:
         if not self.unit.is_list:
             return "\n\n".join(lines)
         lead = f"{_join_lead(self.unit.place.lead, '').rstrip()}\n\n" if self.unit.place.lead else ""
-        is_numbered = self.unit.text.lstrip()[:1].isdigit()
-        return lead + "\n".join(f"{i}. {line}" if is_numbered else f"- {line}" for i, line in enumerate(lines, 1))
+        first = _NUMBER.match(self.unit.text)
+        marks = (f"{number}." for number in count(int(first[0]))) if first else repeat("-")
+        return lead + "\n".join(f"{mark} {line}" for mark, line in zip(marks, lines, strict=False))
 
     def line(self, passages: Sequence[Passage]) -> TitledSentence:
         """Return the sentence as input for the reader."""
@@ -514,7 +516,7 @@ class ExtractiveReasoner:
         """
         totals: dict[tuple[int, int], float] = defaultdict(float)
         for one, likelihood in ranked:
-            if one.unit.place.number:
+            if one.unit.place.item:
                 totals[_list_of(one)] += likelihood
         key, total = max(totals.items(), key=itemgetter(1), default=((0, 0), 0.0))
         if not totals or total * LIST_WEIGHT < ranked[0][1]:
@@ -735,8 +737,8 @@ def _rank_by_likelihood(
 
 
 def _list_of(sentence: QuotableSentence) -> tuple[int, int]:
-    """Return the passage of a sentence, and the number of the list in it, or 0."""
-    return sentence.passage, sentence.unit.place.number
+    """Return the passage of a sentence, and the place of the list in it, or -1."""
+    return sentence.passage, sentence.unit.place.start
 
 
 def _each_page_first(

@@ -521,6 +521,16 @@ def test_a_list_that_is_likelier_in_all_than_the_best_sentence_is_quoted_before_
     assert "The keeper takes a coat to the lock. [1]" in quotes
 
 
+def test_lists_before_and_after_code_are_two(reasoner: ExtractiveReasoner) -> None:
+    text = LIST.partition("\n\nThe keeper")[0] + "\n\n```\nlock --open\n```\n\n4. Ring twice.\n5. Wave."
+    page = passage(1, text, title="The lock")
+    quoted = answer(reasoner, "What do you need for the lock?", [page])
+    assert "3. Raise the gate by 40 centimetres. [1]" in quoted
+    assert "Ring" not in quoted.partition("\n\n1. ")[2].partition("\n\n")[0]
+    steps = "## Ringing the bell\n\n4. Ring twice for the bell.\n5. Ring the bell again."
+    assert "4. Ring twice for the bell. [1]\n5. " in answer(reasoner, "How to ring the bell?", [passage(1, steps)])
+
+
 def test_a_long_list_is_not_quoted_whole(reasoner: ExtractiveReasoner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag.reasoning.extractive.MAX_ITEMS", 2)
     assert "1. " not in answer(reasoner, "What do you need for the lock?", [passage(1, LIST, title="The lock")])
