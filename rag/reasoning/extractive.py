@@ -161,11 +161,12 @@ def _sentences(text: str, start: int, end: int, header: str, section: str) -> li
         sentence, valid = text[begin:stop], strip_struck(text, begin, stop)
         if valid != sentence and not _WORD.search(valid):
             continue
-        if not sentence.startswith("|"):
+        is_row = sentence.startswith("|")
+        if not is_row and not text.startswith("|", text.rfind("\n", 0, begin) + 1):
             header = ""
-        elif units and not sentence.strip("|-: \t") and units[-1].text.startswith("|"):
+        elif is_row and units and not sentence.strip("|-: \t") and units[-1].text.startswith("|"):
             header, units[-1] = units[-1].text, replace(units[-1], is_table_header=True)
-        line = as_row(valid, header) if header else as_prose(valid)
+        line = as_row(valid, header) if is_row and header else as_prose(valid)
         if not lead and units and units[-1].introduces and len(units[-1].text) <= _LONGEST_INTRODUCTION:
             lead = units[-1].text
         lead = as_prose(_HEADING_MARKS.sub("", lead))

@@ -363,6 +363,12 @@ def test_a_full_stop_does_not_separate_a_cell_from_its_column() -> None:
     assert written("| 参数 | 含义 |\n|---|---|\n| -o | 打开。不打印。 |")[-1] == ("-o：打开。不打印（含义）",)
 
 
+def test_rows_below_a_long_one_have_its_header() -> None:
+    table = f"| Key | Effect |\n|---|---|\n| F2 | {'Opens the cell. ' * 40}|\n| F7 | Checks it |"
+    assert written(table)[-1] == ("F7: Checks it (Effect)",)
+    assert written(f"{table}\n\nText.\n| a | b |")[-1] == ("a · b",)
+
+
 def test_a_quantity_names_its_column_and_equal_neighbours_share_a_cell() -> None:
     lessons = "| 30 minutes | 45 minutes |\n|---|---|\n| $84 a lesson | $100 a lesson |"
     assert written(lessons)[-1] == ("$84 a lesson (30 minutes) · $100 a lesson (45 minutes)",)
