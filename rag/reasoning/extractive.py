@@ -354,7 +354,8 @@ _HYPHENS = str.maketrans("", "", "-‐‑–")
 _LETTER = r"[^\W\u3400-\u9fff]"
 _NAME = lazy_regex(  # a capital within a sentence, a number, capitals, Latin letters among Chinese characters, a title
     rf"(?<!^)(?<!{_LETTER})(?<!['’])(?:[A-Z]|\d)(?:{_LETTER}|['’&.,:-](?={_LETTER}))*|[A-Z][A-Z\d]+"
-    rf"|(?<=[\u3400-\u9fff])[A-Za-z]{_LETTER}*|(?<!{_LETTER})[A-Za-z]++(?=[\u3400-\u9fff])|《[^《》]++》"
+    rf"|(?:(?<=[\u3400-\u9fff])|(?<=[\u3400-\u9fff] ))[A-Za-z]{_LETTER}*"
+    rf"|(?<!{_LETTER})[A-Za-z]++(?= ?[\u3400-\u9fff])|《[^《》]++》"
 )
 _QUESTION_WORDS = lazy_regex(
     r"\b(?:what|which|who|whom|whose|when|where|why|how|many|much|does|do|did|is|are|was|were|can|could|should|would"

@@ -116,6 +116,8 @@ def test_a_sentence_without_a_code_is_about_the_last_one(reasoner: ExtractiveRea
         ("When was the bridge of Page 2 opened?", []),
         ("When was the bridge opened?", []),
         ("Aurora大桥是什么时候开通的？", ["Aurora"]),
+        ("aurora 大桥是什么时候开通的？", ["aurora"]),
+        ("大桥 aurora 是什么时候开通的？", ["aurora"]),
         ("《北极光》里的大桥是什么时候开通的？", ["《北极光》"]),
         ("HTTP and SOAP: which one opened the bridge?", ["HTTP", "SOAP"]),
     ],
