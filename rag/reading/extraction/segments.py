@@ -8,8 +8,8 @@ templates share: landmarks and class-name tokens.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -88,6 +88,11 @@ STRUCK = frozenset(["del", "s", "strike"])
 _BREAK = "\v"
 _STRUCK_START, _STRUCK_END = "\x0e", "\x0f"
 _STRUCK_RUN = lazy_regex("\x0e([^\x0e\x0f]*)\x0f?")
+_CURRENCY_SIGN = lazy_regex(r"(?:~~)?[$€£¥₹₩](?:~~)?")
+_PRICE_PART = lazy_regex(
+    r"(?P<price>[$€£¥₹₩](?P<number>\d[\d,.]*+)?) "
+    r"(?P<part>(?(number)(?:(?P<cents>[.,]?\d\d)|/\s?\w{1,12})|\d[\d,.]*+(?:/\w{1,12})?))"
+)
 _MAX_ANCESTORS = 60
 _NEAR_LEVELS = 3
 _LEVEL_BITS = 24
@@ -249,7 +254,36 @@ def segment(body: Any) -> list[Block]:
         else:
             _end_element(node, tag, writer, places)
     writer.end(places[0])
-    return writer.blocks
+    return list(_join_prices(writer.blocks))
+
+
+def _join_prices(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield the blocks, with the parts of a price that are drawn apart, such as `$`, `299`, `.99` and `/mo`, as one."""
+    price: Block | None = None
+    for block in blocks:
+        if price is not None and (text := _add_to_price(price, block)):
+            price = replace(block, text=text, link_length=price.link_length + block.link_length)
+            continue
+        if price is not None:
+            yield price
+        is_sign = _CURRENCY_SIGN.fullmatch(block.text) is not None
+        price = block if is_sign else None
+        if not is_sign:
+            yield block
+    if price is not None:
+        yield price
+
+
+def _add_to_price(price: Block, part: Block) -> str:
+    """Return the text of a price with the part drawn after it, or "" if that is something else."""
+    match = _PRICE_PART.fullmatch(f"{price.text.strip('~')} {part.text.strip('~')}")
+    if match is None:
+        return ""
+    is_fraction = match["cents"] is not None and match["cents"].isdigit()
+    if is_fraction and price.place.node.getparent() is not part.place.node.getparent():
+        return ""
+    strike = "~~" if price.text.startswith("~~") and part.text.startswith("~~") else ""
+    return f"{strike}{match['price']}{'.' if is_fraction else ''}{match['part']}{strike}"
 
 
 def _start_element(node: Any, tag: str, writer: _Writer, places: list[Place]) -> None:

@@ -26,6 +26,11 @@ def blocks(html: str) -> list[Block]:
         ("<p>a<script>x</script>b</p><select><option>c</select>", ["ab"]),
         ("<div> \n <p></p></div>", []),
         ("<ul><li>a<ul><li>b</ul>c</ul>", ["a", "b", "c"]),
+        ("<price><pre-price>$</pre-price><dollars>299</dollars><cents>.99</cents></price>", ["$299.99"]),
+        ("<div>€</div><div>1,303</div><div>95</div><div>/mo</div><div>95</div>", ["€1,303.95/mo", "95"]),
+        ("<s><div>$</div><div>408</div></s><div>$</div><div>379</div>", ["~~$408~~", "$379"]),
+        ("<p><i>€</i></p><p>30</p><section><p>15</p></section>", ["€30", "15"]),
+        ("<div>$</div><div>to</div><div>$</div><div>3 items</div>", ["$", "to", "$", "3 items"]),
     ],
 )
 def test_blocks(html: str, texts: list[str]) -> None:
