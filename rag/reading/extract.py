@@ -17,6 +17,7 @@ from rag.reading.extraction.main_text import extract_main_text
 from rag.reading.extraction.metadata import (
     StructuredData,
     choose_language,
+    correct_title,
     find_author,
     find_canonical,
     find_dates,
@@ -136,7 +137,8 @@ def _add_metadata(tree: Any, visible: Any, structured_data: StructuredData, text
     """Combine the text and the page's metadata."""
     site, heading = find_site(structured_data, url), first_heading(text)
     h1 = next((clean_line(node.text_content()) for node in tree.iter("h1")), "")
-    title = shorten_title(shorten_title(find_title(structured_data, site), heading), h1)
+    title = correct_title(find_title(structured_data, site), (heading, h1), url)
+    title = shorten_title(shorten_title(title, heading), h1)
     declared_language = tree.get("lang") or tree.get("xml:lang") or structured_data.meta.get("og:locale", "")
     published, modified = find_dates(structured_data, visible)
     return ExtractedDocument(

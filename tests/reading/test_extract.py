@@ -202,6 +202,18 @@ class TestHead:
         assert found.title == "Gulls are back"
         assert "Gulls" not in found.text
 
+    @pytest.mark.parametrize(
+        ("path", "title"),
+        [
+            ("notes/gulls_are_back/", "Gulls are back"),
+            ("gulls", "Nature for all"),
+            ("nature-for-all", "Nature for all"),
+        ],
+    )
+    def test_a_slogan_is_not_the_title(self, path: str, title: str) -> None:
+        html = f"<title>Nature for all</title><body><article><h1>Gulls are back</h1><p>{FILLER}</p></article></body>"
+        assert extract_html(html, f"https://example.com/{path}").title == title
+
     def test_the_title_of_last_resort_is_the_name(self) -> None:
         assert extract_html("<p>Words alone.</p>", "https://example.com/notes/my%20page.html").title == "my page"
         assert title_from_url("upload.html.gz") == "upload"

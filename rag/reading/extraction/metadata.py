@@ -28,6 +28,7 @@ from rag.text import (
     first_heading,
     lazy_regex,
     letters_and_digits,
+    terms,
 )
 from rag.web.guard import printable
 from rag.web.media import EXTENSION_TYPES, MAX_CHARACTERS
@@ -173,6 +174,7 @@ def _read_microdata(tree: Any) -> list[SchemaObject]:
 _SEPARATORS = lazy_regex(r"(?<!\s)\s++[|–—·»:-]\s++|(?<!\s)\s*+[|｜_]\s*+|[|｜_]\s*+")
 
 
+_NO_WORD = lazy_regex(r"[\W_]+")
 _ENDING = lazy_regex("(?:" + "|".join(map(re.escape, EXTENSION_TYPES)) + ")$", re.IGNORECASE)
 _LANGUAGE = lazy_regex(r"\s*([A-Za-z]{2,3})\b")
 
@@ -229,6 +231,14 @@ def shorten_title(title: str, heading: str) -> str:
         if letters_and_digits(title[: mark.start()]) == letters_and_digits(heading) != "":
             return title[: mark.start()].strip()
     return title
+
+
+def correct_title(title: str, headings: Iterable[str], url: str) -> str:
+    """Return the heading whose words the address has, if the title, say the site's slogan, has none of them."""
+    address = set(terms(_NO_WORD.sub(" ", unquote(split_url(url).path))))
+    words = {heading: set(terms(heading)) for heading in headings}
+    named = (one for one, own in words.items() if len(own) > 1 and own <= address and not own & set(terms(title)))
+    return next(named, title)
 
 
 def choose_language(declared: str, text: str) -> str:
