@@ -1,8 +1,8 @@
 """Main text selection: the set of a page's blocks with the best expected score.
 
 Trafilatura extracts articles well and the rest of the web poorly, so the result of its fast mode is only one of the
-features by which the classifier scores each block. Once the best set is selected, tables are completed or dropped, and
-text gets the heading above it.
+features by which the classifier scores each block. Once the best set is selected, tables are completed or dropped, text
+gets the heading above it, and what the page repeats is dropped.
 
 Content that is only in structured data, because scripts draw it or it is collapsed, is added if the visible text lacks
 it and its type is the page's main content: a product's description and price, FAQ answers, a recipe, an article body.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress
 from typing import Any
@@ -22,6 +22,7 @@ from rag.reading.extraction.metadata import SchemaObject, StructuredData, get_ty
 from rag.reading.extraction.render import find_data_tables, find_table, markdown
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, segment
 from rag.reading.extraction.tree import PANEL_LABEL, extract_flat_text
+from rag.text import collapse_spaces
 
 _MAX_VISIBLE_SHARE = 0.4
 _MIN_WORDS = 4
@@ -105,6 +106,7 @@ _MAJORITY = 0.5
 _MAX_HEADING = 200
 _LOOKAHEAD = 2
 _MIN_PROBABILITY = 0.2
+_MIN_REPEAT = 120  # characters
 _TEASER_DENSITY = 0.95
 _MAX_TEASERS = 0.2
 
@@ -152,7 +154,7 @@ def score_blocks(
                 is_sure or (is_doubtful and not block.place.landmarks & _MENU)
                 for block, is_sure, is_doubtful in zip(blocks, selected, doubtful, strict=True)
             ]
-        selected = complete_selection(blocks, selected, sizes, probabilities)
+        selected = drop_repeats(blocks, complete_selection(blocks, selected, sizes, probabilities))
         if structured_data.is_article:
             selected = drop_teasers(blocks, selected, sizes)
     return [ScoredBlock(*row) for row in zip(blocks, probabilities, selected, strict=True)]
@@ -207,6 +209,31 @@ def complete_selection(
         elif blocks[i].place.node.get(PANEL_LABEL) is not None:
             result[i] = result[i + 1] if i + 1 < len(result) else False
     return result
+
+
+def drop_repeats(blocks: Sequence[Block], selected: Sequence[bool]) -> list[bool]:
+    """Drop long text that an earlier block of its section and tab panel has too; quotations and tables stay whole.
+
+    Some pages have a section once for narrow screens and once for wide ones, or show a post above each reply to it.
+    """
+    tables, seen = find_data_tables(blocks), set[tuple[object, ...]]()
+    section: list[tuple[int, str]] = []
+    result = list(selected)
+    for i in compress(range(len(blocks)), selected):
+        block, text = blocks[i], collapse_spaces(blocks[i].text)
+        if level := HEADINGS.get(block.place.node.tag):
+            section = [*(above for above in section if above[0] < level), (level, text)]
+        elif len(text) >= _MIN_REPEAT and not block.place.is_code and not _is_part(block, tables):
+            panel = next((node for node in reversed(block.place.ancestors) if node.get("role") == "tabpanel"), None)
+            key = text, panel, *section
+            result[i] = key not in seen
+            seen.add(key)
+    return result
+
+
+def _is_part(block: Block, tables: Collection[Any]) -> bool:
+    """Return whether a block is part of a quotation or of one of these tables."""
+    return block.find_above(("blockquote",)) is not None or find_table(block, tables) is not None
 
 
 def drop_teasers(blocks: Sequence[Block], selected: Sequence[bool], sizes: Sequence[int]) -> list[bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag.reading.extraction.features import FEATURE_NAMES, Forest, Trigrams, build_features, load_forest, split_words
-from rag.reading.extraction.main_text import complete_selection, drop_teasers, select_blocks
+from rag.reading.extraction.main_text import complete_selection, drop_repeats, drop_teasers, select_blocks
 from rag.reading.extraction.metadata import StructuredData
 from rag.reading.extraction.render import markdown
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, role_bits, segment
@@ -146,3 +146,12 @@ def test_paragraphs_that_are_a_link_lead_away_from_an_article() -> None:
     assert drop_teasers(page, [True] * 5, [2, *sizes[1:]]) == [True, True, True, True, True]
     assert drop_teasers(page, [True] * 5, [40, *sizes[1:]]) == [True, False, True, True, True]
     assert drop_teasers(page, [True, False, True, True, True], sizes) == [True, False, True, True, True]
+
+
+def test_what_a_page_repeats_is_dropped() -> None:
+    tip = "Rinse the oars with fresh water after each trip. " * 3
+    page = blocks(f"<h2>Oars</h2><p>{tip}</p><h3>Oak</h3><p>{tip}</p><p>{tip}</p><p>Dry.</p><p>Dry.</p>")
+    assert drop_repeats(page, [True] * 7) == [True, True, True, True, False, True, True]
+    assert drop_repeats(page, [True, False, True, False, True, True, True])[4]
+    kept = f"<blockquote>{tip}</blockquote><pre>{tip}</pre><div role='tabpanel'>{tip}</div>"
+    assert all(drop_repeats(blocks(f"<p>{tip}</p>{kept}<div role='tabpanel'>{tip}</div>"), [True] * 5))
