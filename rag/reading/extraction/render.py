@@ -15,7 +15,7 @@ from typing import Any, Final
 from rag.reading.extraction.features import HEADINGS
 from rag.reading.extraction.segments import Block
 from rag.reading.extraction.tree import read_inline_style
-from rag.text import collapse_spaces, lazy_regex
+from rag.text import INTRODUCTION, collapse_spaces, lazy_regex
 
 _ROMAN: Final = (
     *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")),
@@ -244,7 +244,10 @@ def _find_repeated(blocks: Iterable[Block], matches: Callable[[Sequence[Block]],
 
 
 def _begin_with_names(blocks: Sequence[Block], cards: Collection[Any]) -> list[Block]:
-    """Move a label that several cards or list items begin with, such as "Top rated", below the name after it."""
+    """Move a label that several cards or list items begin with, such as "Top rated", below the name after it.
+
+    A label with a colon, such as "Ann wrote:", is about what follows it.
+    """
     groups = [(owner, list(lines)) for owner, lines in groupby(blocks, key=lambda block: _entry_around(block, cards))]
     entries = [lines for owner, lines in groups if owner is not None and len(lines) > (1 if owner in cards else 2)]
     names: dict[str, set[str]] = {}
@@ -254,7 +257,8 @@ def _begin_with_names(blocks: Sequence[Block], cards: Collection[Any]) -> list[B
         label, found = lines[0].text, names[lines[0].text]
         amounts = sum(map(_begins_with_amount, found))
         # A name above its variants, such as colours, is longer than they are.
-        if len(found) > 1 and amounts * 2 < len(found) and len(label) * len(found) < 2 * sum(map(len, found)):
+        is_short = len(label) * len(found) < 2 * sum(map(len, found))
+        if len(found) > 1 and amounts * 2 < len(found) and is_short and not INTRODUCTION.search(label):
             lines[:2] = lines[1], lines[0]
     return [line for _, lines in groups for line in lines]
 

@@ -77,6 +77,8 @@ def test_a_label_that_several_entries_begin_with_is_below_the_name() -> None:
     assert html_to_markdown(grid(*(f"<p>$9</p><p>{name}</p>" for name in NAMES))).startswith("- Low boots\n  $9")
     colours = grid(*(f"<p>Quarter socks</p><p>{colour}</p><p>$9</p>" for colour in ("Red", "Blue", "Grey")))
     assert html_to_markdown(colours).startswith("- Quarter socks\n  Red")
+    replies = "".join(f"<li><p>Ann wrote:</p><p>{name} are warm.</p><p>No.</p></li>" for name in NAMES)
+    assert html_to_markdown(f"<ul>{replies}</ul>").startswith("- Ann wrote:\n  Low boots are warm.\n  No.")
     prices = grid(*(f"<p>Price</p><p>${price}</p>" for price in (10, 20, 30)))
     assert html_to_markdown(prices).startswith("- Price\n  $10")
 
