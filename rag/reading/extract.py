@@ -38,6 +38,7 @@ from rag.reading.extraction.tree import (
     find_hidden,
     is_hidden,
     is_huge,
+    mark_copies,
     name_panels,
     name_table_parts,
     open_panels,
@@ -63,6 +64,7 @@ _GRIDS: Final = ("columnheader", "gridcell", '="cell"', "role=cell")
 _STRUCK: Final = ("line-through", "strike", "deletion")
 _FORMULAS: Final = ("math", "athJax", "katex", "latex", 'alt="$', 'alt="\\(')
 _TABS: Final = ("tabpanel", "tab-", "tabs", "tabcontent", "tabbed")
+_DRAWN: Final = ("aria-hidden",)
 _ANCHORS: Final = ('href="#', "href='#", "href=#")
 _LISTINGS: Final = ("<pre", "<PRE", "<code", "white-space", "blob-code", "syntaxhighlighter")
 
@@ -86,6 +88,8 @@ def make_reader_view(tree: Any, source: str) -> None:
     for node in hidden:
         if is_hidden(node):
             drop(node)
+    if has(_DRAWN):
+        mark_copies(tree)
     if has(_ANCHORS):
         drop_contents(tree)
     if has(_LISTINGS):

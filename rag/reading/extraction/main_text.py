@@ -1,7 +1,7 @@
 """Main text selection: the set of a page's blocks with the best expected score.
 
 Trafilatura extracts articles well and the rest of the web poorly, so the result of its fast mode is only one of the
-features by which the classifier scores each block. Once the best set is selected, tables are completed or dropped, text
+features by which the classifier scores each block. Once the best set is selected, cards and tables are completed, text
 gets the heading above it, and what the page repeats is dropped.
 
 Content that is only in structured data, because scripts draw it or it is collapsed, is added if the visible text lacks
@@ -19,10 +19,10 @@ from typing import Any
 
 from rag.reading.extraction.features import HEADINGS, Forest, Trigrams, build_features, load_forest, split_words
 from rag.reading.extraction.metadata import SchemaObject, StructuredData, get_types, strip_tags, to_text
-from rag.reading.extraction.render import find_data_tables, find_table, markdown
+from rag.reading.extraction.render import find_data_tables, find_repeated, find_table, markdown
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, segment
 from rag.reading.extraction.tree import PANEL_LABEL, extract_flat_text
-from rag.text import collapse_spaces
+from rag.text import collapse_spaces, lazy_regex
 
 _MAX_VISIBLE_SHARE = 0.4
 _MIN_WORDS = 4
@@ -107,6 +107,8 @@ _MAX_HEADING = 200
 _LOOKAHEAD = 2
 _MIN_PROBABILITY = 0.2
 _MIN_REPEAT = 120  # characters
+_MAX_CARD_LINES, _NEARLY = 12, 0.9
+_DIGIT = lazy_regex(r"\d")
 _TEASER_DENSITY = 0.95
 _MAX_TEASERS = 0.2
 
@@ -154,6 +156,7 @@ def score_blocks(
                 is_sure or (is_doubtful and not block.place.landmarks & _MENU)
                 for block, is_sure, is_doubtful in zip(blocks, selected, doubtful, strict=True)
             ]
+        selected = complete_cards(blocks, selected, probabilities)
         selected = drop_repeats(blocks, complete_selection(blocks, selected, sizes, probabilities))
         if structured_data.is_article:
             selected = drop_teasers(blocks, selected, sizes)
@@ -208,6 +211,19 @@ def complete_selection(
             result[i] = _leads_to_text(i, blocks, result)
         elif blocks[i].place.node.get(PANEL_LABEL) is not None:
             result[i] = result[i + 1] if i + 1 < len(result) else False
+    return result
+
+
+def complete_cards(blocks: Sequence[Block], selected: Sequence[bool], probabilities: Sequence[float]) -> list[bool]:
+    """Add the lines with numbers, such as prices, of cards whose heading is selected, if nearly as likely as it."""
+    floor = _NEARLY * min(compress(probabilities, selected), default=1.0)
+    places = {id(block): i for i, block in enumerate(blocks)}
+    result = list(selected)
+    for lines in find_repeated(blocks, lambda own: 1 < len(own) <= _MAX_CARD_LINES).values():
+        if any(line.place.node.tag in HEADINGS and selected[places[id(line)]] for line in lines):
+            for line in lines:
+                is_likely = probabilities[places[id(line)]] >= floor and not line.place.landmarks & _MENU
+                result[places[id(line)]] |= is_likely and _DIGIT.search(line.text) is not None
     return result
 
 

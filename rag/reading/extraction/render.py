@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from rag.reading.extraction.features import HEADINGS
-from rag.reading.extraction.segments import Block
+from rag.reading.extraction.segments import Block, drop_copies
 from rag.reading.extraction.tree import read_inline_style
 from rag.text import INTRODUCTION, collapse_spaces, lazy_regex
 
@@ -96,6 +96,7 @@ def markdown(blocks: Sequence[Block]) -> str:
     """
     output: list[str] = []
     previous: Any = None
+    blocks = [replace(block, text=text) for block in blocks if (text := drop_copies(block.text))]
     for group, lines in _iter_pieces(blocks):
         joins = group is not None and group is previous
         output.append(("\n" if joins else "\n\n") + lines if output else lines)
@@ -200,7 +201,7 @@ def _format_block(block: Block, progress: _Progress) -> tuple[Any, str]:
 def _begin_with_headings(blocks: Sequence[Block], cards: Collection[Any]) -> list[Block]:
     """Move the heading of a repeated element, such as a product or a post, above the labels before it."""
     order = {id(block): float(number) for number, block in enumerate(blocks)}
-    for element, lines in _find_repeated(blocks, lambda lines: bool(_find_labels(lines))).items():
+    for element, lines in find_repeated(blocks, lambda lines: bool(_find_labels(lines))).items():
         labels = _find_labels(lines)
         heading = lines[len(labels)]
         # The name of a card may be no heading, but is longer than its attributes.
@@ -221,11 +222,11 @@ def _find_labels(blocks: Sequence[Block]) -> list[Block]:
 def find_cards(blocks: Iterable[Block]) -> set[Any]:
     """Return the elements that are cards of a grid: three or more of one kind side by side, each with several short
     lines and nothing else."""
-    cards = _find_repeated(blocks, _is_card)
+    cards = find_repeated(blocks, _is_card)
     return {card for card in cards if not any(node in cards for node in card.iterdescendants())}
 
 
-def _find_repeated(blocks: Iterable[Block], matches: Callable[[Sequence[Block]], bool]) -> dict[Any, list[Block]]:
+def find_repeated(blocks: Iterable[Block], matches: Callable[[Sequence[Block]], bool]) -> dict[Any, list[Block]]:
     """Return elements whose blocks match, with these, if three or more of one kind, and most, match side by side."""
     own: dict[Any, list[Block]] = {}
     for block in blocks:

@@ -86,6 +86,9 @@ SKIPPED = frozenset(
 )
 STRUCK = frozenset(["del", "s", "strike"])
 _BREAK = "\v"
+COPY_START, COPY_END = "\ufdd0", "\ufdd1"
+"""Noncharacters around text that the text beside it repeats for screen readers."""
+_COPY = lazy_regex(f"{COPY_START}[^{COPY_START}{COPY_END}]*+{COPY_END}?")
 _STRUCK_START, _STRUCK_END = "\x0e", "\x0f"
 _STRUCK_RUN = lazy_regex("\x0e([^\x0e\x0f]*)\x0f?")
 _CURRENCY_SIGN = lazy_regex(r"(?:~~)?[$€£¥₹₩](?:~~)?")
@@ -255,6 +258,11 @@ def segment(body: Any) -> list[Block]:
             _end_element(node, tag, writer, places)
     writer.end(places[0])
     return list(_join_prices(writer.blocks))
+
+
+def drop_copies(text: str) -> str:
+    """Return text without what the text beside it repeats."""
+    return _COPY.sub("", text).replace(COPY_END, "").strip() if COPY_START in text or COPY_END in text else text
 
 
 def _join_prices(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -18,7 +18,7 @@ from html import unescape
 from itertools import islice
 from typing import Any, Final
 
-from rag.reading.extraction.segments import INLINE, SKIPPED
+from rag.reading.extraction.segments import COPY_END, COPY_START, INLINE, SKIPPED, drop_copies
 from rag.text import clean_line, lazy_regex, letters_and_digits
 
 _XML_DECLARATION = lazy_regex(r"\A\s*<\?xml[^>]*>")
@@ -123,7 +123,7 @@ def extract_flat_text(body: Any) -> str:
     source = etree.tostring(body, encoding="unicode", method="html").replace("\n", " ")
     source = _ITEM.sub("\n- ", _HEADING.sub(lambda tag: "\n" + "#" * int(tag[1]) + " ", source))
     text = _SPACES.sub(" ", unescape(_BLOCK.sub("\n", _INLINE.sub("", source))))
-    return _LINES.sub("\n\n", text).strip()
+    return drop_copies(_LINES.sub("\n\n", text).strip())
 
 
 def find_hidden(tree: Any) -> list[Any]:
@@ -215,6 +215,28 @@ def _is_contents_item(item: Any, headings: Set[str]) -> bool:
 def _without_number(heading: str) -> str:
     """Return the letters and digits of a heading, without its number."""
     return letters_and_digits(heading).lstrip("0123456789")
+
+
+_DRAWN_ONLY: Final = "//*[@aria-hidden='true']"
+_MAX_COPY: Final = 200
+_MAX_ADDED: Final = 40
+
+
+def mark_copies(tree: Any) -> None:
+    """Mark text that is not for screen readers if the text beside it says the same, as of a price and "Price $9".
+
+    It stays in the tree since the classifier was trained on pages that have both.
+    """
+    for node in tree.xpath(_DRAWN_ONLY):
+        own = letters_and_digits(node.text_content()) if node.tag in INLINE else ""
+        if 0 < len(own) <= _MAX_COPY and any(
+            own == other or (len(own) > 2 and own in other and len(other) <= len(own) + _MAX_ADDED)
+            for sibling in (node.getprevious(), node.getnext())
+            if sibling is not None and sibling.get("aria-hidden") != "true"
+            for other in [letters_and_digits(sibling.text_content())]
+        ):
+            node.text = COPY_START + (node.text or "")
+            node.tail = COPY_END + (node.tail or "")
 
 
 PANEL_LABEL: Final = "data-panel-label"

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from rag.reading.extraction.features import FEATURE_NAMES, Forest, Trigrams, build_features, load_forest, split_words
-from rag.reading.extraction.main_text import complete_selection, drop_repeats, drop_teasers, select_blocks
+from rag.reading.extraction.main_text import (
+    complete_cards,
+    complete_selection,
+    drop_repeats,
+    drop_teasers,
+    select_blocks,
+)
 from rag.reading.extraction.metadata import StructuredData
 from rag.reading.extraction.render import markdown
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, role_bits, segment
@@ -135,6 +141,13 @@ def test_markdown(html: str, text: str) -> None:
 def test_overlap(text: str, share: float) -> None:
     known = Trigrams("Opening hours\nWe are open every day. Contact us.\n我们每天都开门，欢迎光临本店\n")
     assert known.share(split_words(text)) == share
+
+
+def test_a_card_keeps_its_price_if_that_is_nearly_as_likely_as_its_heading() -> None:
+    page = blocks("".join(f"<div class=card><h3>{name}</h3><p>$9<p>Save</div>" for name in ("Pot", "Cup", "Jug")))
+    likely = [0.5, 0.46, 0.49, 0.5, 0.4, 0.4, 0.4, 0.46, 0.4]
+    is_heading = [True, False, False, True, False, False, False, False, False]
+    assert complete_cards(page, is_heading, likely) == [True, True, False, True, *[False] * 5]
 
 
 def test_paragraphs_that_are_a_link_lead_away_from_an_article() -> None:
