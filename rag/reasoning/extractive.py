@@ -523,11 +523,10 @@ class ExtractiveReasoner:
         key, total = max(totals.items(), key=itemgetter(1), default=((0, 0), 0.0))
         if not totals or total * LIST_WEIGHT < ranked[0][1]:
             return ranked
-        best = next(one for one, _ in ranked if _list_of(one) == key)
+        members = [(one, likelihood) for one, likelihood in ranked if _list_of(one) == key]
+        best = members[0][0]
         place = best.unit.place
-        others = sum(
-            likelihood for one, likelihood in ranked if _list_of(one) == key and one.unit.place.item != place.item
-        )
+        others = sum(likelihood for one, likelihood in members if one.unit.place.item != place.item)
         items: dict[int, list[Quotable]] = {}
         for one in sentences:
             if _list_of(one) == key:
