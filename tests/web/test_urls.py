@@ -15,6 +15,7 @@ from rag.web.urls import (
     is_trap,
     join_location,
     join_url,
+    mentions_any,
     page_address,
     same_site,
     split_url,
@@ -244,3 +245,8 @@ def test_same_site() -> None:
     assert same_site("https://www.example.com/a", "http://example.com:80/b")
     assert not same_site("https://example.com/", "https://docs.example.com/")
     assert not same_site("https://example.com/", "https://example.com:8443/")
+
+
+def test_a_sentence_mentions_an_address_that_is_in_it() -> None:
+    assert mentions_any("notes.pdf is damaged.", "", "notes.pdf")
+    assert not mentions_any("The file is damaged.", "", "notes.pdf")

@@ -289,6 +289,12 @@ def test_a_job_carries_its_chunker_over_a_restart(make_jobs: MakeJobs, ingestor:
     assert any(chunk.parent for chunk in ingestor.library.chunks(job.items[0].result.url_hash))
 
 
+def test_uploaded_files_carry_a_chosen_chunker(make_jobs: MakeJobs) -> None:
+    jobs = make_jobs()
+    job_id = jobs.submit_files([("a.md", b"# A")], library="main", chunker="parent")
+    assert jobs.job(job_id).options["chunker"] == "parent"
+
+
 def test_a_job_tells_its_rate_and_the_time_left(make_jobs: MakeJobs, page_server: PageServer) -> None:
     moment = [100.0]
     go = threading.Event()
