@@ -32,6 +32,8 @@ def draw() -> None:
     library = current_library(app)
     conversation = current_conversation(app)
     turns = app.conversations.turns(conversation.id, session().owner) if conversation else []
+    if session().shown_conversation != (conversation.id if conversation else ""):
+        session().sources = {}  # closes the panel with a source of another conversation
     draw_panel(app, language)
     draw_page_picker_button(app, library, language)
     if not conversation or not turns:

@@ -267,6 +267,16 @@ def test_a_source_is_opened_turned_over_and_closed(open_page: Open, app: App) ->
     assert not page.exception and "source-close" not in {button.key for button in page.button}
 
 
+def test_a_source_is_closed_with_its_conversation(open_page: Open, app: App) -> None:
+    page = asked(open_page("chat"), app)
+    lamp = open_id(page)
+    page.text_input(key="requested-source").set_value(f"{anchor_of(newest(app).id)}-1").run()
+    page.button(key="talk-new").click().run()
+    assert "source-close" not in {button.key for button in page.button}
+    page.button(key=f"talk-other-{lamp}").click().run()
+    assert QUOTE in words(page) and not page.session_state["requested-source"]
+
+
 def test_a_models_answer_is_rendered_safely(open_page: Open, app: App) -> None:
     page = asked(open_page("chat"), app)
     change_answer(app, text="![x](https://evil.example/x.png) <img src=x> [go](https://evil.example) [1]")

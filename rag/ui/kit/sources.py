@@ -240,11 +240,13 @@ def _passage_of(answer: Answer, citation: Citation) -> Passage | None:
 @st.fragment
 def draw_panel(app: App, language: Language) -> None:
     """Draw the panel, which opens without redrawing the page: page.js writes a source's id into its text field."""
-    st.text_input(label("sources", language), key=_SOURCE_KEY, label_visibility="collapsed")
-    source_id = str(st.session_state[_SOURCE_KEY] or "")
+    source_id = str(st.session_state.get(_SOURCE_KEY) or "")
     anchor, _, number = source_id.rpartition("-")
     sources = session().sources.get(anchor, ())
     index = next((index for index, source in enumerate(sources) if str(source.n) == number), None)
+    if index is None:
+        st.session_state[_SOURCE_KEY] = ""  # else it would open by itself once its answer is drawn again
+    st.text_input(label("sources", language), key=_SOURCE_KEY, label_visibility="collapsed")
     if index is not None:
         with st.container(key="source-panel", gap=None):
             _draw_moves(anchor, sources, index, language)
