@@ -43,7 +43,7 @@ from rag.runs.run import (
 from rag.runs.runs import NEW_RUN, ResumeState, Runs
 from rag.store.sql.conversation_table import Change, Conversation, Turn, TurnState
 from rag.store.sql.database import Database
-from rag.text import detect_language, is_chinese, lazy_regex, question_language, strip_citations, terms
+from rag.text import detect_language, is_chinese, lazy_regex, question_language, strip_citations, terms, truncate
 from rag.tracing import CallBudget, Meter, Prices, Span, UsageSnapshot, sum_usages
 from rag.types import SAVED, Answer, Citation, Exchange, Notice, Page, Passage, Retrieval, Usage, Wait
 from rag.web.urls import split_url
@@ -55,6 +55,7 @@ MIN_LIKELIHOOD: Final = 0.5
 """Minimum likelihood that the passages answer a proposed question."""
 _MAX_QUESTION: Final = 120  # characters of a question
 _MAX_HEADING: Final = 80
+_MAX_TITLE: Final = 120  # characters of a conversation's title, if not renamed
 _HEADING: Final = lazy_regex(r"^[\s\d.、一二三四五六七八九十()（）]*")
 _MARKUP: Final = lazy_regex(
     r"^\s*+(?:#{1,6}\s++|[-*+•>]\s++|\d{1,3}[.)、]\s*+)?+(?:\*\*|__)?+(?:(?:Q|问)\d{0,2}[:：.]\s*+)?+"
@@ -751,7 +752,7 @@ def title_of(message: str, titles: Mapping[str, str] = MappingProxyType({})) -> 
         names += [name] if is_apart else []
         end = stop
     text = " ".join((text + message[end:]).split())
-    return " · ".join(dict.fromkeys([text, *names] if _WORD.search(text) or not names else names))
+    return truncate(" · ".join(dict.fromkeys([text, *names] if _WORD.search(text) or not names else names)), _MAX_TITLE)
 
 
 def find_outdated(turn: TurnView, now: Mapping[str, PageStamp]) -> dict[str, str]:

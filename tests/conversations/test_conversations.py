@@ -141,6 +141,12 @@ def test_a_title_names_links_by_their_pages_or_sites(message: str, title: str, w
     assert title_of(message, {LINK: "About cats"}) == with_titles
 
 
+def test_the_title_of_a_long_question_ends_between_words() -> None:
+    title = title_of("In which order do the phases of a renovation happen, and how long does each of them take? " * 3)
+    assert title.endswith("…") and len(title) <= 120
+    assert title.removesuffix("…").split()[-1] in {"the", "phases", "of", "a"}
+
+
 def test_a_conversation_of_links_is_named_after_their_pages(talk: Talk) -> None:
     def saving(then: Callable[[], object]) -> Callable[[Run], AsyncIterator[dict[str, Any]]]:
         async def direct(run: Run) -> AsyncIterator[dict[str, Any]]:
