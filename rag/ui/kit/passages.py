@@ -1,7 +1,7 @@
 """The renderer of page text with highlighted spans, and the search for a question's words in it.
 
-Of the Markdown that extraction leaves, headings become bold, list items get bullets, and quotations, tables and code
-keep their form, so that a passage looks as it does in its page. Everything else is escaped.
+Of the Markdown that extraction leaves, headings become bold, list items get bullets, and quotations, tables, code and
+struck-through parts keep their form, so that a passage looks as it does in its page. Everything else is escaped.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _QUOTATION = lazy_regex(r"[ \t]*+(?:>(?:[ \t]++|\Z))++(?!\d)")  # without number
 ROW = lazy_regex(r"[ \t]*\|.*\|[ \t]*")
 RULE = lazy_regex(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*")
 _FENCE = lazy_regex(r"[ \t]*(```+|~~~+)([^`]*)")
+_STRUCK = lazy_regex(r"(?<!\\~)\\~\\~(?!\s|\\~)((?:[^\\\n]|\\[^~])++)(?<!\s)\\~\\~(?!\\~)")  # after `escape`
 CELL = lazy_regex(r"(?<=\|)((?:[^|\\]|\\.)*)(?=\|)")
 Span = tuple[int, int]
 _COMMON = frozenset(
@@ -53,9 +54,14 @@ class _Span:
         at = 0
         for start, end in self.marks:
             if highlight := self.text[start:end].strip():
-                parts += [escape(self.text[at:start]), f":yellow-background[{escape(highlight)}]"]
+                parts += [_escape(self.text[at:start]), f":yellow-background[{_escape(highlight)}]"]
                 at = end
-        return "".join([*parts, escape(self.text[at:])])
+        return "".join([*parts, _escape(self.text[at:])])
+
+
+def _escape(text: str) -> str:
+    """Escape all but struck-through parts (`~~…~~`), such as a former price."""
+    return _STRUCK.sub(r"~~\1~~", escape(text))
 
 
 def _clip(marks: Iterable[tuple[int, int]], left: int, right: int) -> tuple[tuple[int, int], ...]:

@@ -26,6 +26,16 @@ def test_a_highlight_over_several_lines_is_marked_in_each() -> None:
     assert passage_markdown(text, (1, 9)).count(":yellow-background[") == 3
 
 
+def test_a_former_price_is_struck_through() -> None:
+    text = "Watch: ~~$499.00~~ $199.00, ~~[a](https://x.example)~~, ~~~ and ~~ or ~~~~"
+    shown = passage_markdown(text, (0, 5))
+    assert r"~~\$499.00~~ \$199.00" in shown
+    html = as_shown(shown)
+    assert html.count("<s>") == 2 and "<s>$499.00</s>" in html and "href" not in html
+    assert "~~~ and ~~ or ~~~~" in html
+    assert passage_markdown("~~$499~~", (2, 4)).count("~~") == 0
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_page_text_is_never_markup(text: str) -> None:
     html = as_shown(passage_markdown(text))
