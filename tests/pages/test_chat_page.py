@@ -427,7 +427,12 @@ def test_conversations_are_listed_searched_renamed_and_deleted(open_page: Open, 
     page.button(key=f"talk-other-{lamp}").click().run()
     assert open_id(page) == lamp
     opened(page, "talk-menu-action", ("talk_rename", lamp))
-    page.text_input(key=f"talk-title-{lamp}").set_value("The lamp").run()
+    page.text_input(key=f"talk-title-{lamp}").set_value("The lamp")
+    page.button(key="talk-rename").click().run()
+    assert page.button(key=f"talk-open-{lamp}").label == "The lamp"
+    opened(page, "talk-menu-action", ("talk_rename", lamp))
+    page.text_input(key=f"talk-title-{lamp}").set_value("The bell")
+    page.button(key="talk-keep").click().run()
     assert page.button(key=f"talk-open-{lamp}").label == "The lamp"
     opened(page, "talk-menu-action", ("talk_delete", lamp))
     page.button(key="talk-keep").click().run()

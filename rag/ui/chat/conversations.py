@@ -138,15 +138,7 @@ def _draw_entry(app: App, conversation: Conversation, language: Language, *, unr
     if not is_open:
         _draw_open_button(app, conversation, language, unread=unread, key="other")
     elif st.session_state.get(_MENU_ACTION) == ("talk_rename", conversation.id):
-        st.text_input(
-            label("talk_title", language),
-            value=conversation.title,
-            key=f"talk-title-{conversation.id}",
-            max_chars=200,
-            label_visibility="collapsed",
-            on_change=_rename,
-            args=(app, conversation),
-        )
+        _draw_rename(app, conversation, language)
     else:
         with st.container(horizontal=True, vertical_alignment="center", key="talk-row", gap=None):
             _draw_open_button(app, conversation, language, unread=unread, key="open")
@@ -157,6 +149,16 @@ def _draw_entry(app: App, conversation: Conversation, language: Language, *, unr
                 delete, keep = label("talk_delete", language), label("talk_keep", language)
                 st.button(delete, type="primary", key="talk-delete", on_click=_delete, args=(app, conversation))
                 st.button(keep, key="talk-keep", on_click=st.session_state.pop, args=(_MENU_ACTION,))
+
+
+def _draw_rename(app: App, conversation: Conversation, language: Language) -> None:
+    title, key = label("talk_title", language), f"talk-title-{conversation.id}"
+    with st.form("talk-rename-form", border=False):
+        st.text_input(title, conversation.title, key=key, max_chars=200, label_visibility="collapsed")
+        with st.container(horizontal=True, gap="small"):
+            rename, keep = label("talk_rename", language), label("talk_keep", language)
+            st.form_submit_button(rename, type="primary", key="talk-rename", on_click=_rename, args=(app, conversation))
+            st.form_submit_button(keep, key="talk-keep", on_click=st.session_state.pop, args=(_MENU_ACTION,))
 
 
 def _draw_menu(app: App, conversation: Conversation, language: Language) -> None:
