@@ -183,7 +183,7 @@ def draw_page(app: App, library: str, page: Page, language: Language) -> None:
     with st.container(key="page-detail", gap="small"):
         st.markdown(f"# {escape_line(page.title or short_source(page.url))}", anchors=False)
         st.markdown(web_link(short_source(page.url), page.url))
-        st.markdown(_badges(page, page.url_hash in excluded, language))
+        st.markdown(badges(page, page.url_hash in excluded, language))
         st.caption("  \n".join(_facts_of(page, language)))
         if page.aliases:
             text = label_count("page_alias_one", "page_aliases", len(page.aliases), language)
@@ -196,7 +196,8 @@ def draw_page(app: App, library: str, page: Page, language: Language) -> None:
     _draw_view(app, library, page, language)
 
 
-def _badges(page: Page, is_excluded: bool, language: Language) -> str:
+def badges(page: Page, is_excluded: bool, language: Language) -> str:
+    """Return the badges of a page: its state, version, language, and site."""
     chips = [("orange", "link_off", label("row_gone", language))] if page.status == "gone" else []
     chips += [("blue", "visibility_off", label("row_left_out", language))] if is_excluded else []
     if not chips:
@@ -206,8 +207,8 @@ def _badges(page: Page, is_excluded: bool, language: Language) -> str:
     chips.append(("gray", "translate", language_name(page.language, language)))
     if page.source == "note":
         chips.append(("gray", "sticky_note_2", label("page_note", language)))
-    else:
-        chips.append(("gray", "public" if page.source == "web" else "draft", escape_line(page.site) or "–"))
+    elif page.site:
+        chips.append(("gray", "public" if page.source == "web" else "draft", escape_line(page.site)))
     return " ".join(f":{color}-badge[:material/{icon}: {text}]" for color, icon, text in chips)
 
 

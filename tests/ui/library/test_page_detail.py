@@ -7,7 +7,7 @@ import pytest
 
 from rag.ingest.diff import page_diff
 from rag.types import Passage
-from rag.ui.library.page_detail import chunks_html, diff_html, parts_of, segments_of, text_html
+from rag.ui.library.page_detail import badges, chunks_html, diff_html, parts_of, segments_of, text_html
 from tests.support.lighthouse import ENGLISH, ENGLISH_QUOTES, make_page, make_passage
 
 HOSTILE = [
@@ -22,6 +22,12 @@ PAGE = make_page(1, "Lamps", ENGLISH, "en")
 
 def chunk(start: int, end: int) -> Passage:
     return replace(make_passage(PAGE, ENGLISH_QUOTES[0]), start=start, end=end, section=("<b>", "Oil"))
+
+
+def test_a_file_without_a_site_has_no_badge_for_it() -> None:
+    page = replace(PAGE, source="file", site="")
+    assert badges(page, False, "en").count("-badge[") == 2
+    assert "-badge[:material/draft: Skiff Docs]" in badges(replace(page, site="Skiff Docs"), False, "en")
 
 
 def plain(drawn: str) -> str:
