@@ -284,19 +284,19 @@ def slices(
 
 
 def _draw_filter(job: JobView, statuses: Sequence[str], language: Language, key: str) -> str:
-    counts = {status or "open": job.counts.get(status, 0) for status in statuses}
-    names = {"all": sum(counts.values())} | counts
-    options = [name for name, count in names.items() if count]
-    if len(options) <= 2:
+    counts = {status or "open": count for status in statuses if (count := job.counts.get(status, 0))}
+    if len(counts) <= 1:
         return "all"
 
     def title(name: str) -> str:
-        key = f"filter_{name}" if name in ("all", "open") else f"status_{outcome_of(job, name)}"
-        return f"{label(key, language)} {names.get(name, 0):,}"
+        if name == "all":  # without a number, which would be that of this list, not of the import
+            return label("filter_all", language)
+        key = "filter_open" if name == "open" else f"status_{outcome_of(job, name)}"
+        return f"{label(key, language)} {counts.get(name, 0):,}"
 
     selected = st.pills(
         label("job_filter", language),
-        options,
+        ["all", *counts],
         default="all",
         format_func=title,
         key=f"{key.replace('rows', 'filter')}-{job.id}",

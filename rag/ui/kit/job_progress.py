@@ -140,7 +140,7 @@ def draw_import_card(
         ]
         questions = samples or overview.questions or summaries
         if questions:
-            st.markdown(f":gray[{label('card_ask', language)}]")
+            st.markdown(f":gray[{label('chat_examples', language)}]")
             with st.container(key=f"card-questions-{key}", gap="xsmall"):
                 for place, question in enumerate(questions):
                     icon = ":material/arrow_outward:"
