@@ -14,7 +14,7 @@ from rag.ui.chat.conversation import (
     watch_newest,
 )
 from rag.ui.chat.conversations import current_conversation
-from rag.ui.chat.filters import draw_page_picker_button
+from rag.ui.chat.filters import draw_page_picker, draw_page_picker_button
 from rag.ui.chat.start import draw_start
 from rag.ui.kit.navigation import current_language
 from rag.ui.kit.session import current_library, session
@@ -35,12 +35,14 @@ def draw() -> None:
     if session().shown_conversation != (conversation.id if conversation else ""):
         session().sources = {}  # closes the panel with a source of another conversation
     draw_panel(app, language)
-    draw_page_picker_button(app, library, language)
+    draw_page_picker(app, library, language)
     if not conversation or not turns:
+        with st.container(horizontal=True, horizontal_alignment="right", key="page-picker-row"):
+            draw_page_picker_button(app, library, language)
         draw_start(app, library, language)
         return
     scroll_to_newest(conversation.id, turns)  # before there is anything to click: a click stops the scrolling
-    draw_head(app, conversation, turns, language)
+    draw_head(app, library, conversation, turns, language)
     newest = draw_turns(app, library, turns, language)
     running = newest if answer_of(app, library, newest) is None else None  # polls for its own end
     if running is None:

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Locator, expect
 from rag.conversations.trees import nodes_of
 from rag.locales import label
 from rag.ui.chat.diagrams import NARROW, WIDE, TreeLayout, plan_diagram, tree_diagram
-from tests.e2e.conftest import LOCALES, OpenTab, ask, open_expander, wait_until_idle
+from tests.e2e.conftest import LOCALES, OpenTab, ask, click_until, open_expander, wait_until_idle
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer, rules
 from tests.support.tree_rows import row
@@ -108,6 +108,34 @@ def test_selecting_a_page_does_not_move_the_table(open_tab: OpenTab) -> None:
     assert table.bounding_box() == before
     bar = page.locator(".st-key-bulk").bounding_box()
     assert bar is not None and bar["y"] + bar["height"] <= 900
+
+
+@pytest.mark.usefixtures("samples")
+def test_the_parts_of_a_row_are_level(open_tab: OpenTab) -> None:
+    page = open_tab("en", width=1440)
+    ask(page, "How long does a deleted file stay in the bilge?")
+    actions = page.locator("[class*='st-key-actions-']")
+    assert level(actions.get_by_text("Pin", exact=True).first, actions.get_by_text("Copy"), text=True)
+    assert level(page.locator(".st-key-page-picker-toggle button"), page.locator(".st-key-talk-menu button"))
+    page.locator("[class*='st-key-answer-'] a[href^='#source-']").first.click()
+    moves = page.locator(".st-key-source-moves")
+    assert level(moves.locator("p").first, moves.get_by_role("button", name="Next"))
+    page.keyboard.press("Escape")
+    filters = page.locator(".st-key-filter-choices")
+    click_until(page.locator(".st-key-filters button"), filters.get_by_text("Added to"))
+    outer, last = filters.bounding_box(), filters.locator("> :last-child").bounding_box()
+    assert outer and last and 0 <= outer["y"] + outer["height"] - last["y"] - last["height"] < 16
+
+
+def level(one: Locator, other: Locator, *, text: bool = False) -> bool:
+    """Tell if the centres of two elements, or of their texts, are at the same height."""
+    centre = """(element, text) => {
+        const range = document.createRange();
+        range.selectNodeContents(text ? element.lastChild : element);
+        const box = (text ? range : element).getBoundingClientRect();
+        return box.top + box.height / 2;
+    }"""
+    return bool(abs(one.evaluate(centre, text) - other.evaluate(centre, text)) < 0.6)
 
 
 def overlap(one: Locator, other: Locator) -> bool:

@@ -17,6 +17,7 @@ from rag.locales import Language, label, say
 from rag.ui.chat.answer import draw_answer, draw_evidence, draw_text
 from rag.ui.chat.asking import branch
 from rag.ui.chat.conversations import open_conversation
+from rag.ui.chat.filters import draw_page_picker_button
 from rag.ui.chat.research import draw_live_plan, draw_wait
 from rag.ui.chat.route import draw_route
 from rag.ui.chat.tree import draw_live_tree
@@ -47,8 +48,10 @@ LINK: Final = "shared"
 """The query parameter of a shared link."""
 
 
-def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
-    """Draw title and usage on the left, the menu on the right."""
+def draw_head(
+    app: App, library: str, conversation: Conversation, turns: Sequence[TurnView], language: Language
+) -> None:
+    """Draw title and usage on the left, the page picker's button and the menu on the right."""
     usage = usage_parts(app.conversations.usage(conversation.id, session().owner), language)
     with st.container(horizontal=True, vertical_alignment="center", key="talk-head", gap="small"):
         with st.container(key="talk-title", gap=None):
@@ -67,6 +70,7 @@ def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], l
                         on_click=open_conversation,
                         args=(app, source.id),
                     )
+        draw_page_picker_button(app, library, language)
         _draw_menu(app, conversation, turns, language)
     if pinned := [turn for turn in turns if turn.pinned]:
         links = (f"[{escape_line(shorten(turn.question, _LONGEST))}](#{_pin_of(turn.id)})" for turn in pinned)

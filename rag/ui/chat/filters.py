@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _LONGEST_CHIP = 36
 _MAX_PAGE_CHIPS = 3  # pages with separate chips
-_HEIGHT = 500
+_LEAD_HEIGHT, _FIELD_HEIGHT = 24, 84
 _EARLIEST = date(2000, 1, 1)
 _PICKER_OPEN: Final = "page-picker-open"
 _MAX_LISTED: Final = 100
@@ -54,7 +54,8 @@ def draw_filters(app: App, library: str, language: Language) -> None:
         on_change="rerun",
     )
     # The height is fixed, since the popover is placed before its content is drawn.
-    with choices, st.container(key="filter-choices", height=_HEIGHT, border=False):
+    fields = 4 + (len(app.libraries.infos()) > 1) + len(libraries_of(app, library, scope)) * bool(scope.libraries)
+    with choices, st.container(key="filter-choices", height=_LEAD_HEIGHT + fields * _FIELD_HEIGHT, border=False):
         st.caption(label("filters_lead", language))
         if choices.open:
             _draw_choices(app, library, scope, language)
@@ -204,21 +205,21 @@ def titles_of(app: App, library: str, scope: Scope) -> dict[str, str]:
 
 
 def draw_page_picker_button(app: App, library: str, language: Language) -> None:
-    """Draw the page picker, if open, and the button that toggles it, with the number of selected pages."""
-    count = count_pages(app, library)
-    if not count:
-        return
-    selected = len(session().scope.pages)
-    words = label("picker_some", language, chosen=selected, count=count) if selected else label("picker", language)
-    with st.container(horizontal=True, horizontal_alignment="right", key="page-picker-row"):
+    """Draw the button that opens and closes the page picker, with the number of selected pages."""
+    if count := count_pages(app, library):
+        selected = len(session().scope.pages)
+        words = label("picker_some", language, chosen=selected, count=count) if selected else label("picker", language)
         st.button(
             words, icon=":material/checklist:", type="tertiary", key="page-picker-toggle", on_click=_toggle_picker
         )
-    if st.session_state.get(_PICKER_OPEN):
-        pages = none_if_unavailable(lambda: app.library(library).pages())
-        if pages is not None:
-            excluded = none_if_unavailable(lambda: app.library(library).excluded_pages()) or set()
-            _draw_picker([page for page in pages if page.url_hash not in excluded], language)
+
+
+def draw_page_picker(app: App, library: str, language: Language) -> None:
+    """Draw the page picker, if open, next to the page."""
+    pages = none_if_unavailable(lambda: app.library(library).pages()) if st.session_state.get(_PICKER_OPEN) else None
+    if pages:
+        excluded = none_if_unavailable(lambda: app.library(library).excluded_pages()) or set()
+        _draw_picker([page for page in pages if page.url_hash not in excluded], language)
 
 
 def _toggle_picker() -> None:
