@@ -93,6 +93,10 @@ def test_a_page_is_opened_from_the_list_and_shows_what_changed(open_tab: OpenTab
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_timeout(500)
     assert fits(page)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.locator("[data-testid=stSidebarNavLink][aria-current]").click()  # Library, from one of its pages
+    table.wait_for()
+    assert "page=" not in page.url
 
 
 def test_a_library_is_downloaded_and_becomes_another(open_tab: OpenTab, tmp_path: Path) -> None:

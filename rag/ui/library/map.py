@@ -32,6 +32,8 @@ _LONGEST_NAME: Final = 28
 _RIGHT: Final = 0.7  # beyond it a name is left of its dot
 _MAX_NAMES: Final = 60
 """Maps of more pages show a name only on hover."""
+_WIDTH_OF_NAMES: Final = 0.25  # of the map: of the names of a page and a topic side by side
+_HEIGHT_OF_NAMES: Final = 0.04
 _POLL_SECONDS: Final = 1.0
 
 
@@ -83,7 +85,7 @@ def draw_map(
         return
     st.text_input(label("library_title", language), key=_PAGE_KEY, label_visibility="collapsed", on_change=_open_page)
     placed = [page for page in pages if page.url_hash in layout.positions]
-    st.html(_map_html(layout, placed, {page.url_hash for page in shown}, scheme, language))
+    st.html(map_html(layout, placed, {page.url_hash for page in shown}, scheme, language))
     note = label("map_hint", language)
     st.caption(note if len(placed) == len(pages) else f"{note} {label('map_newest', language, count=MAX_MAP_PAGES)}")
 
@@ -93,9 +95,7 @@ def _open_page() -> None:
     st.session_state[_PAGE_KEY] = ""
 
 
-def _map_html(
-    layout: PageMap, pages: Sequence[Page], shown: Collection[str], scheme: Scheme, language: Language
-) -> str:
+def map_html(layout: PageMap, pages: Sequence[Page], shown: Collection[str], scheme: Scheme, language: Language) -> str:
     """Return a link for each page at its place; Tab reaches the first one, arrow keys the others."""
     group_of, names = _groups(layout, pages, scheme, language)
     rank = {name: at for at, name in enumerate(names[:_COLOURS] if scheme == "site" else names)}
@@ -146,10 +146,13 @@ def _dot(page: Page, place: tuple[float, float], rank: int | None, shown: bool, 
 
 
 def _subject(layout: PageMap, number: int, name: str) -> str:
-    """Return a topic's name at the median position of its pages; screen readers read it too."""
+    """Return a topic's name in the middle of its pages, between their names; screen readers read it too."""
     places = [layout.positions[url_hash] for url_hash, subject in layout.topic_of.items() if subject == number]
-    middle = (median(x for x, _ in places), median(y for _, y in places))
-    return f"<span {_style('subject', number, middle)}>{escape_html(name)}</span>"
+    middle, height = median(x for x, _ in places), median(y for _, y in places)
+    taken = [y for x, y in layout.positions.values() if abs(x - middle) < _WIDTH_OF_NAMES]
+    lines = sorted((line / 100 for line in range(101)), key=lambda line: abs(line - height))
+    free = (line for line in lines if all(abs(line - y) >= _HEIGHT_OF_NAMES for y in taken))
+    return f"<span {_style('subject', number, (middle, next(free, height)))}>{escape_html(name)}</span>"
 
 
 def _style(kind: str, rank: int | None, place: tuple[float, float] | None = None) -> str:

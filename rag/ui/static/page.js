@@ -103,6 +103,16 @@
     dots.at((dots.indexOf(dot) + step) % dots.length).focus();
   }
 
+  /* Streamlit ignores a click on the link of the current page: from a page's details, Library leads to the list. */
+  function leaveDetails(event) {
+    const back = event.target.closest?.('[data-testid="stSidebarNavLink"][aria-current]') && find(".st-key-page-back button");
+    if (!back || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    back.click();
+    closeSidebar();
+  }
+
   /* Focus the panel and scroll to the sentence once the panel is drawn; once it is closed, return focus to the mark. */
   function showSource(source, name, tries = 300) {
     if (source !== window.currentSource) return; // another source has been opened meanwhile
@@ -281,6 +291,7 @@
   function addListeners() {
     addEventListener("click", openSource, true);
     addEventListener("click", openDot, true);
+    addEventListener("click", leaveDetails, true);
     addEventListener("click", copyOrShare);
     addEventListener("copy", copyWithoutJoiners);
     addEventListener("click", openEntry);
