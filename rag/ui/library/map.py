@@ -107,7 +107,7 @@ def map_html(layout: PageMap, pages: Sequence[Page], shown: Collection[str], sch
         for at, page in enumerate(order)
     ]
     if scheme == "subject":
-        legend, overlay = "", "".join(_subject(layout, at, name) for name, at in rank.items())
+        legend, overlay = "", _subjects(layout, rank)
     else:
         keys: dict[str, int | None] = {**rank}
         if len(rank) < len(names):
@@ -145,14 +145,19 @@ def _dot(page: Page, place: tuple[float, float], rank: int | None, shown: bool, 
     return f'<a {look} href="{href}" title="{tooltip}" aria-label="{title}" tabindex="{0 if first else -1}">{name}</a>'
 
 
-def _subject(layout: PageMap, number: int, name: str) -> str:
-    """Return a topic's name in the middle of its pages, between their names; screen readers read it too."""
-    places = [layout.positions[url_hash] for url_hash, subject in layout.topic_of.items() if subject == number]
-    middle, height = median(x for x, _ in places), median(y for _, y in places)
-    taken = [y for x, y in layout.positions.values() if abs(x - middle) < _WIDTH_OF_NAMES]
-    lines = sorted((line / 100 for line in range(101)), key=lambda line: abs(line - height))
-    free = (line for line in lines if all(abs(line - y) >= _HEIGHT_OF_NAMES for y in taken))
-    return f"<span {_style('subject', number, (middle, next(free, height)))}>{escape_html(name)}</span>"
+def _subjects(layout: PageMap, ranks: Mapping[str, int]) -> str:
+    """Return the topics' names, each amid its pages but clear of other names; screen readers read them too."""
+    taken, drawn = [(*place, _WIDTH_OF_NAMES) for place in layout.positions.values()], ""
+    for name, number in ranks.items():
+        places = [layout.positions[url_hash] for url_hash, subject in layout.topic_of.items() if subject == number]
+        x, y = median(x for x, _ in places), median(y for _, y in places)
+        heights = [other for left, other, width in taken if abs(left - x) < width]
+        lines = sorted((line / 100 for line in range(101)), key=lambda line: abs(line - y))
+        free = (line for line in lines if all(abs(line - other) >= _HEIGHT_OF_NAMES for other in heights))
+        y = next(free, y)
+        taken.append((x, y, 2 * _WIDTH_OF_NAMES))
+        drawn += f"<span {_style('subject', number, (x, y))}>{escape_html(name)}</span>"
+    return drawn
 
 
 def _style(kind: str, rank: int | None, place: tuple[float, float] | None = None) -> str:
