@@ -18,6 +18,7 @@ from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.browser import send_to_browser
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import (
+    PAGES_OF_PARAMS,
     current_language,
     draw_language_switch,
     draw_manage_menu,
@@ -26,7 +27,7 @@ from rag.ui.kit.navigation import (
     shared_links,
 )
 from rag.ui.kit.parts import page_count
-from rag.ui.kit.session import check_arrival, count_pages, current_library, get_app, load_chat_model, session
+from rag.ui.kit.session import check_arrival, count_pages, current_library, get_app, load_chat_model, session, set_param
 from rag.ui.library.libraries import draw_library_picker, select_existing_library
 from rag.ui.settings.sign_in import admit, draw_person, lacks_access
 
@@ -61,6 +62,10 @@ def draw_shell() -> None:
     state = session()
     if moved := state.page != page.url_path:
         state.page, state.shown_conversation, state.missing_library_notice, state.sources = page.url_path, "", None, {}
+        # Streamlit first adds the parameters of the page that `go` opens to the URL of the last one, where Back leads.
+        for name, users in PAGES_OF_PARAMS.items():
+            if page.url_path not in users:
+                set_param(name, "")
     head = st.container(key="away")
     with show_errors(language), wait_limit(SCREEN_SECONDS), suppress(StoreUnavailableError):  # shown at the top
         if has_arrived or moved:

@@ -145,11 +145,11 @@ def open_page(app: App, tmp_path: Path) -> Open:
     def open_(name: str, language: str = "en", **params: Any) -> AppTest:
         test = AppTest.from_file(str(script), default_timeout=120)
         test.query_params["lang"] = language
-        for key, value in params.items():
-            test.query_params[key] = value
         if name != "chat":
             test.run()
             test.switch_page(page_file(name))
+        for key, value in params.items():
+            test.query_params[key] = value
         return test.run()
 
     return open_

@@ -16,6 +16,14 @@ from tests.support.lighthouse import LIGHTHOUSE
 from tests.support.storing import store_pages
 
 
+def test_a_parameter_of_another_page_leaves_the_url(open_page: Open) -> None:
+    page = open_page("library")
+    page.switch_page(page_file("chat"))
+    page.query_params["page"] = "f" * 32
+    assert "page" not in page.run().query_params
+    assert "find" in open_page("search", find="lamp").query_params
+
+
 def test_the_switch_changes_every_word(open_page: Open) -> None:
     page = open_page("chat", "en")
     page.button_group(key="sidebar-language").set_value("zh").run()

@@ -23,6 +23,13 @@ _MAX_SHARED = 4_000
 _FOLDER = Path(__file__).resolve().parents[3] / "pages"
 _MANAGE: tuple[PageName, ...] = ("evaluation", "settings")
 """Pages in a separate menu."""
+PAGES_OF_PARAMS: dict[str, tuple[PageName, ...]] = {
+    "page": ("library",),
+    "job": ("add", "library"),
+    "find": ("search",),
+    "set": ("evaluation",),
+}
+"""The pages that use a parameter of the URL."""
 
 
 _PAGES: dict[PageName, tuple[Path, str]] = {
