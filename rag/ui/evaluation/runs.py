@@ -110,8 +110,7 @@ def _main_figures(app: App, run: RunView, language: Language) -> list[str]:
             for name, value in means_of[setting.name].items()
             if value or name != "failed"
         ]
-        prefix = f":gray[{escape_line(setting_name(setting.name, language))}:] " if len(run.settings) > 1 else ""
-        lines.append(f"{prefix}{' · '.join(figures)}")
+        lines.append(f":gray[{escape_line(setting_name(setting.name, language))}:] {' · '.join(figures)}")
     return lines
 
 

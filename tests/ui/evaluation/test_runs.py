@@ -55,6 +55,6 @@ def test_figures_have_three_decimals_in_the_summary_and_the_table(monkeypatch: p
     monkeypatch.setattr(session, "browser_id", lambda: "a-browser")
     page = AppTest.from_function(draw, default_timeout=60).run()
     assert not page.exception
-    assert "correct answers 1.000 · 500 ms per answer" in [one.value for one in page.markdown]
+    assert ":gray[Fast:] correct answers 1.000 · 500 ms per answer" in [one.value for one in page.markdown]
     assert page.dataframe[0].value.loc[0, "interval"] == "1.000 – 1.000"
     assert json.loads(page.dataframe[0].proto.columns)["value"]["type_config"]["format"] == "%.3f"
