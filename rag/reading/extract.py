@@ -35,6 +35,7 @@ from rag.reading.extraction.tree import (
     body_of,
     drop,
     drop_contents,
+    drop_copies,
     find_hidden,
     is_hidden,
     is_huge,
@@ -133,6 +134,7 @@ def extract_html(
     fallback = clean_text("\n\n".join(" ".join(node.text_content().split()) for node in tree.iter("noscript")))
     make_reader_view(visible, source)
     text = clean_text(extract_main_text(body_of(visible), structured_data, is_huge=huge, forest=forest)) or fallback
+    drop_copies(visible)
     _check_not_empty(text, url, "player_only" if plays else "scripts_only" if has_scripts else "nothing_to_read")
     return _add_metadata(tree, None if huge else visible, structured_data, text, url)
 

@@ -378,3 +378,10 @@ def test_real_articles_come_out_nearly_whole() -> None:
         wanted += len(row["with"])
         kept += sum(snippet.lower() in text for snippet in row["with"])
     assert kept >= 0.75 * wanted
+
+
+def test_an_author_that_is_repeated_for_screen_readers_is_named_once() -> None:
+    link = "<a rel=author href=/ann><span aria-hidden=true>Ann Lee</span> <span class=sr>Ann Lee</span></a>"
+    document = extract_html(article(f"<p>By {link}, a keeper</p>"), URL)
+    assert document.author == "Ann Lee"
+    assert "By Ann Lee, a keeper" in document.text

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from rag.reading.extraction.features import HEADINGS
-from rag.reading.extraction.segments import Block, drop_copies
+from rag.reading.extraction.segments import Block, strip_copies
 from rag.reading.extraction.tree import read_inline_style
 from rag.text import INTRODUCTION, collapse_spaces, lazy_regex
 
@@ -96,7 +96,7 @@ def markdown(blocks: Sequence[Block]) -> str:
     """
     output: list[str] = []
     previous: Any = None
-    blocks = [replace(block, text=text) for block in blocks if (text := drop_copies(block.text))]
+    blocks = [replace(block, text=text) for block in blocks if (text := strip_copies(block.text))]
     for group, lines in _iter_pieces(blocks):
         joins = group is not None and group is previous
         output.append(("\n" if joins else "\n\n") + lines if output else lines)

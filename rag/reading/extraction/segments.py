@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from rag.text import lazy_regex
 
@@ -86,9 +86,10 @@ SKIPPED = frozenset(
 )
 STRUCK = frozenset(["del", "s", "strike"])
 _BREAK = "\v"
-COPY_START, COPY_END = "\ufdd0", "\ufdd1"
-"""Noncharacters around text that the text beside it repeats for screen readers."""
-_COPY = lazy_regex(f"{COPY_START}[^{COPY_START}{COPY_END}]*+{COPY_END}?")
+COPY: Final = "data-copy"
+"""The attribute that marks an inline element whose text is that of its neighbour."""
+_COPY_START, _COPY_END = "\ufdd0", "\ufdd1"  # noncharacters
+_COPIES = lazy_regex(f"{_COPY_START}[^{_COPY_START}{_COPY_END}]*+{_COPY_END}? ?")
 _STRUCK_START, _STRUCK_END = "\x0e", "\x0f"
 _STRUCK_RUN = lazy_regex("\x0e([^\x0e\x0f]*)\x0f?")
 _CURRENCY_SIGN = lazy_regex(r"(?:~~)?[$€£¥₹₩](?:~~)?")
@@ -260,9 +261,10 @@ def segment(body: Any) -> list[Block]:
     return list(_join_prices(writer.blocks))
 
 
-def drop_copies(text: str) -> str:
-    """Return text without what the text beside it repeats."""
-    return _COPY.sub("", text).replace(COPY_END, "").strip() if COPY_START in text or COPY_END in text else text
+def strip_copies(text: str) -> str:
+    """Return the text of a block without that of elements with a COPY attribute."""
+    is_marked = _COPY_START in text or _COPY_END in text
+    return _COPIES.sub("", text).replace(_COPY_END, "").strip() if is_marked else text
 
 
 def _join_prices(blocks: Iterable[Block]) -> Iterator[Block]:
@@ -296,6 +298,8 @@ def _add_to_price(price: Block, part: Block) -> str:
 
 def _start_element(node: Any, tag: str, writer: _Writer, places: list[Place]) -> None:
     if tag in INLINE:
+        if node.get(COPY) is not None:
+            writer.pieces.append(_COPY_START)
         writer.start_inline(tag)
     else:
         writer.end(places[-1])
@@ -308,6 +312,8 @@ def _end_element(node: Any, tag: str, writer: _Writer, places: list[Place]) -> N
     if tag not in SKIPPED:
         if tag in INLINE:
             writer.end_inline(tag)
+            if node.get(COPY) is not None:
+                writer.pieces.append(_COPY_END)
         else:
             writer.end(places.pop())
     if node.tail:

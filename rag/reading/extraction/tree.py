@@ -18,7 +18,7 @@ from html import unescape
 from itertools import islice
 from typing import Any, Final
 
-from rag.reading.extraction.segments import COPY_END, COPY_START, INLINE, SKIPPED, drop_copies
+from rag.reading.extraction.segments import COPY, INLINE, SKIPPED
 from rag.text import clean_line, lazy_regex, letters_and_digits
 
 _XML_DECLARATION = lazy_regex(r"\A\s*<\?xml[^>]*>")
@@ -119,11 +119,12 @@ def extract_flat_text(body: Any) -> str:
     """Return the paragraphs of `body`, separated by blank lines; removes boilerplate from this lxml element."""
     from lxml import etree
 
+    drop_copies(body)
     etree.strip_elements(body, *_BOILERPLATE, *SKIPPED, with_tail=False)
     source = etree.tostring(body, encoding="unicode", method="html").replace("\n", " ")
     source = _ITEM.sub("\n- ", _HEADING.sub(lambda tag: "\n" + "#" * int(tag[1]) + " ", source))
     text = _SPACES.sub(" ", unescape(_BLOCK.sub("\n", _INLINE.sub("", source))))
-    return drop_copies(_LINES.sub("\n\n", text).strip())
+    return _LINES.sub("\n\n", text).strip()
 
 
 def find_hidden(tree: Any) -> list[Any]:
@@ -225,7 +226,7 @@ _MAX_ADDED: Final = 40
 def mark_copies(tree: Any) -> None:
     """Mark text that is not for screen readers if the text beside it says the same, as of a price and "Price $9".
 
-    It stays in the tree since the classifier was trained on pages that have both.
+    It stays in the tree while blocks are selected: the classifier was trained on pages that have both.
     """
     for node in tree.xpath(_DRAWN_ONLY):
         own = letters_and_digits(node.text_content()) if node.tag in INLINE else ""
@@ -235,8 +236,13 @@ def mark_copies(tree: Any) -> None:
             if sibling is not None and sibling.get("aria-hidden") != "true"
             for other in [letters_and_digits(sibling.text_content())]
         ):
-            node.text = COPY_START + (node.text or "")
-            node.tail = COPY_END + (node.tail or "")
+            node.set(COPY, "")
+
+
+def drop_copies(tree: Any) -> None:
+    """Remove the elements that `mark_copies` marked."""
+    for node in tree.xpath(f"//*[@{COPY}]"):
+        drop(node)
 
 
 PANEL_LABEL: Final = "data-panel-label"

@@ -40,6 +40,8 @@ def read(html: str) -> str:
         ("<p>Pot <span aria-hidden=true>$<b>9</b>.00</span><span class=sr>Price $ 9.00</span></p>", "Pot Price $ 9.00"),
         ("<p><i>EUR 34.42</i> <i aria-hidden=true><b>EUR</b> 34 42</i>, <i aria-hidden=true>sale</i></p>",
          "EUR 34.42 , sale"),
+        ("<p>8oz <del aria-hidden=true>$9.50</del> <b class=sr>It was: $9.50.</b> Now $7.</p>",
+         "8oz It was: $9.50. Now $7."),
         ("<x-a><template shadowrootmode=open><p>a <slot>b</slot></p></template>c</x-a>", "a c"),
         ("<x-a><template shadowrootmode=open><p>a <slot>b</slot></p></template></x-a>", "a b"),
         ("<x-a><template shadowroot=open><p><slot name=y></slot>a</p></template><i slot=y>b</i><i>c</i></x-a>", "ba"),
