@@ -104,7 +104,7 @@ def test_the_id_of_a_browser_is_out_of_reach_of_scripts(open_tab: OpenTab) -> No
 def test_an_address_makes_no_library_and_one_that_is_removed_comes_back(open_tab: OpenTab) -> None:
     page = open_tab("en", "/library?library=nowhere")
     expect(page.get_by_text(say(Notice("library_unknown", {"library": "nowhere"}), "en"))).to_be_visible()
-    assert "nowhere" not in page.url
+    page.wait_for_url(lambda url: "nowhere" not in url)
     page.get_by_role("button", name=label("library_new", "en")).click()
     page.get_by_label(label("library_new_name", "en"), exact=True).last.fill("My Second Library")
     page.get_by_role("button", name=label("library_create", "en"), exact=True).click()
@@ -115,7 +115,7 @@ def test_an_address_makes_no_library_and_one_that_is_removed_comes_back(open_tab
     page.locator(".st-key-library-remove-go button").click()
     restore = page.get_by_role("button", name=label("library_restore", "en"))
     expect(restore).to_be_visible()
-    assert "my-second" not in page.url
+    page.wait_for_url(lambda url: "my-second" not in url)
     restore.click()
     page.wait_for_url("**/library?library=my-second-library")
     expect(page.get_by_text(label("empty_title", "en"))).to_be_visible()
