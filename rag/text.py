@@ -536,7 +536,7 @@ def find_list_places(text: str, spans: Iterable[tuple[int, int]]) -> list[ListPl
         if heading := HEADING.match(sentence):
             lead, is_introduced, is_tight = sentence[heading.end() :].strip(), False, False
         elif INTRODUCTION.search(sentence):
-            if line[:1].isspace():
+            if is_item or line[:1].isspace():
                 inner_lead, inner_margin = sentence.strip(), indent + is_item
             else:
                 lead, is_introduced, is_tight = sentence.strip(), True, False

@@ -376,6 +376,7 @@ def test_an_entry_is_a_title_and_its_attributes() -> None:
                 *[("", 4, 1), ("", 4, 2)],
             ],
         ),
+        ("- Ann:\n  Yes.\n- Ben:\n  - No.", [("", 1, 1), ("", 1, 1), ("", 1, 2), ("- Ben:", 2, 1)]),
         ("- Arm\n  - Width:\n  - 20 cm", [("", 1, 1), ("", 1, 2), ("", 1, 3)]),
     ],
 )

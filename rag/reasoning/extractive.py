@@ -200,7 +200,7 @@ def _entry(text: str, entry: Entry, lead: str, section: str) -> Iterator[Quotabl
         if INTRODUCTION.search(value) and number < len(entry.attributes):
             label += f"{value} "
         elif _WORD.search(value):
-            line = f"{name} · {label}{value}"
+            line = f"{name}{' ' if INTRODUCTION.search(name) else ' · '}{label}{value}"
             yield Quotable(f"{title}\n{label}{text[a:b]}".strip(), (line,), is_attribute=True)
             label = ""
 

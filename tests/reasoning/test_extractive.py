@@ -484,6 +484,8 @@ def test_an_introduction_is_not_quoted_alone() -> None:
 
 def test_a_label_within_an_item_does_not_introduce_the_next() -> None:
     assert [unit.lines for unit in quotables("- Arm\n  Width:\n- Desk")] == [("Arm · Width:",), ("Desk",)]
+    posts = quotables("- Ann:\n  Today\n- Ben:\n  Tomorrow")
+    assert [unit.lines for unit in posts] == [("Ann: Today",), ("Ben: Tomorrow",)]
 
 
 LIST = """## Opening the lock

@@ -69,7 +69,7 @@ _BOILERPLATE_HEADING = lazy_regex(
     r"|相关|推荐|热门|最新|评论|猜你喜欢|相關|推薦|熱門|留言",
     re.IGNORECASE,
 )
-_PRICE = lazy_regex(r"[$€£¥]\s?\d|\d\s?(?:USD|EUR|GBP|元|€|kr)\b")
+PRICE = lazy_regex(r"[$€£¥]\s?\d|\d\s?(?:USD|EUR|GBP|元|€|kr)\b")
 _DATE = lazy_regex(
     r"\b(?:19|20)\d\d\b|\b\d{1,2}[:/]\d\d\b|\bago\b|(?:19|20)\d\d年"
     r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d",
@@ -139,7 +139,7 @@ def build_features(
         row += (i / len(blocks), words_before / measures.total, block.place.depth, measures.copies[block.text])
         row += (
             float(block.place.is_described),
-            block.links,
+            len(block.links),
             _get_share(words, in_title),
             descriptions.share(words),
         )
@@ -178,7 +178,7 @@ def _block_row(block: Block, size: int) -> list[float]:
         float(_ends_sentence(text)),
         sum(map(str.isupper, text)) / length,
         float(_BOILERPLATE.search(text[:_PREFIX_LENGTH]) is not None),
-        float(_PRICE.search(text) is not None),
+        float(PRICE.search(text) is not None),
         float(_DATE.search(text) is not None),
         float(HEADINGS.get(tag, 0)),
         float(tag in ("td", "th")),

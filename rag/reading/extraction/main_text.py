@@ -12,17 +12,26 @@ from __future__ import annotations
 
 import copy
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, compress
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, compress, groupby, islice
+from typing import Any, NamedTuple
+from urllib.parse import unquote
 
-from rag.reading.extraction.features import HEADINGS, Forest, Trigrams, build_features, load_forest, split_words
+from rag.reading.extraction.features import (
+    HEADINGS,
+    PRICE,
+    Forest,
+    Trigrams,
+    build_features,
+    load_forest,
+    split_words,
+)
 from rag.reading.extraction.metadata import SchemaObject, StructuredData, get_types, strip_tags, to_text
-from rag.reading.extraction.render import find_data_tables, find_repeated, find_table, markdown
+from rag.reading.extraction.render import find_data_tables, find_repeated, find_table, format_term, markdown
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, segment
 from rag.reading.extraction.tree import PANEL_LABEL, extract_flat_text
-from rag.text import collapse_spaces, lazy_regex
+from rag.text import collapse_spaces, lazy_regex, letters_and_digits
 
 _MAX_VISIBLE_SHARE = 0.4
 _MIN_WORDS = 4
@@ -107,8 +116,9 @@ _MAX_HEADING = 200
 _LOOKAHEAD = 2
 _MIN_PROBABILITY = 0.2
 _MIN_REPEAT = 120  # characters
-_MAX_CARD_LINES, _NEARLY = 12, 0.9
-_DIGIT = lazy_regex(r"\d")
+_MAX_CARD_LINES, _MAX_PRICE, _MIN_PRICE = 12, 40, 0.15
+_MAX_NAME, _MAX_LINKS, _MAX_PIECES, _MAX_LINKS_OF_POST = 100, 4, 20, 1.5
+_NUMBER = lazy_regex(r"\d+")
 _TEASER_DENSITY = 0.95
 _MAX_TEASERS = 0.2
 
@@ -122,6 +132,13 @@ class ScoredBlock:
     is_selected: bool
 
 
+class _Name(NamedTuple):
+    """The text of a link, and the address of the folder that it leads to, without numbers."""
+
+    text: str
+    folder: str
+
+
 def extract_main_text(
     body: Any, structured_data: StructuredData, *, is_huge: bool = False, forest: Forest | None = None
 ) -> str:
@@ -131,7 +148,7 @@ def extract_main_text(
     blocks = segment(body)
     if len(blocks) > _MAX_BLOCKS:
         return markdown(_drop_boilerplate(blocks))
-    text = markdown([row.block for row in score_blocks(body, blocks, structured_data, forest) if row.is_selected])
+    text = markdown(name_posts(score_blocks(body, blocks, structured_data, forest)))
     visible = "\n".join(block.text for block in blocks)
     return "\n\n".join([text, *find_unseen_passages(structured_data, visible)]).strip()
 
@@ -215,16 +232,71 @@ def complete_selection(
 
 
 def complete_cards(blocks: Sequence[Block], selected: Sequence[bool], probabilities: Sequence[float]) -> list[bool]:
-    """Add the lines with numbers, such as prices, of cards whose heading is selected, if nearly as likely as it."""
-    floor = _NEARLY * min(compress(probabilities, selected), default=1.0)
+    """Add the prices of cards, such as products, of which other text is selected."""
     places = {id(block): i for i, block in enumerate(blocks)}
     result = list(selected)
     for lines in find_repeated(blocks, lambda own: 1 < len(own) <= _MAX_CARD_LINES).values():
-        if any(line.place.node.tag in HEADINGS and selected[places[id(line)]] for line in lines):
-            for line in lines:
-                is_likely = probabilities[places[id(line)]] >= floor and not line.place.landmarks & _MENU
-                result[places[id(line)]] |= is_likely and _DIGIT.search(line.text) is not None
+        card = [places[id(line)] for line in lines]
+        prices = [i for i in card if len(blocks[i].text) <= _MAX_PRICE and PRICE.search(blocks[i].text)]
+        if any(selected[i] for i in card if i not in prices):
+            for i in prices:
+                result[i] |= probabilities[i] >= _MIN_PRICE and not blocks[i].place.landmarks & _MENU
     return result
+
+
+def name_posts(rows: Sequence[ScoredBlock]) -> list[Block]:
+    """Return the selected blocks, those of each post of a discussion after a line with its author, such as "Ann:".
+
+    Posts are repeated elements with one link each that is named as its address, such as `/members/ann.12/`.
+    """
+    names = {id(row.block): name for row in rows if not row.is_selected and (name := _find_name(row.block))}
+    selected = {id(row.block) for row in rows if row.is_selected}
+
+    def is_post(lines: Sequence[Block]) -> bool:
+        first = next((line for line in lines if id(line) in selected), None)
+        is_headed = first is None or first.place.node.tag in HEADINGS or _find_name(first)
+        return not is_headed and any(id(line) in names for line in lines)
+
+    posts: dict[Any, list[Block]] = {node: [] for node in find_repeated([row.block for row in rows], is_post)}
+    for row in rows:
+        post = next((node for node in reversed(row.block.place.ancestors) if node in posts), None)
+        if post is not None:
+            posts[post].append(row.block)
+    authors = dict[int, Block]()
+    for _, group in groupby(posts, key=lambda post: post.getparent()):
+        for post, author in _find_authors({post: posts[post] for post in group}, names).items():
+            first = next((line for line in posts[post] if id(line) in selected), None)
+            if first is not None:
+                around = first.place.ancestors[: first.place.ancestors.index(post) + 1]
+                place = replace(first.place, node=post, is_code=False, ancestors=around)
+                authors[id(first)] = replace(first, text=format_term(author).strip(), place=place)
+    blocks = [row.block for row in rows if row.is_selected]
+    return [line for block in blocks for line in (authors.get(id(block)), block) if line is not None]
+
+
+def _find_authors(posts: Mapping[Any, Sequence[Block]], names: Mapping[int, _Name]) -> dict[Any, str]:
+    """Return the author of each post with one: what the links of one template and folder name, at most a few of them
+    twice."""
+    groups: dict[tuple[int, str], list[tuple[Any, str]]] = {}
+    for post, lines in posts.items():
+        for line in lines:
+            if name := names.get(id(line)):
+                groups.setdefault((line.place.shape, name.folder), []).append((post, name.text))
+    found = [(len(links), dict(links)) for links in groups.values()]
+    authors = [one for count, one in found if len(set(one.values())) > 1 and count <= _MAX_LINKS_OF_POST * len(one)]
+    return max(authors, key=len, default={})
+
+
+def _find_name(block: Block) -> _Name | None:
+    """Return the first link of a short block whose address ends in its text, or None."""
+    if len(block.text) <= _MAX_NAME:
+        for link in block.links[:_MAX_LINKS]:
+            text = collapse_spaces("".join(islice(link.itertext(), _MAX_PIECES)))
+            key = letters_and_digits(text)
+            folder, _, name = (link.get("href") or "").rstrip("/").rpartition("/")
+            if len(key) > 1 and text in block.text and key in letters_and_digits(unquote(name)):
+                return _Name(text, _NUMBER.sub("", folder))
+    return None
 
 
 def drop_repeats(blocks: Sequence[Block], selected: Sequence[bool]) -> list[bool]:

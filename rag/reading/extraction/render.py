@@ -155,7 +155,7 @@ def _iter_prose(blocks: Sequence[Block], progress: _Progress) -> Iterator[tuple[
                 continue
             name = ", ".join(collapse_spaces(term.text) for term in terms)
             if is_new and 0 < len(name) <= _MAX_TERM:
-                yield box, f"- {_format_term(name)}{collapse_spaces(block.text)}"
+                yield box, f"- {format_term(name)}{collapse_spaces(block.text)}"
             else:
                 yield from ((None, _format_block(term, progress)[1]) for term in terms if not is_defined)
                 yield _format_block(block, progress)
@@ -171,7 +171,7 @@ def _entry_of(block: Block) -> Any:
     return entry if entry is not None and entry.tag in ("dt", "dd") else None
 
 
-def _format_term(term: str) -> str:
+def format_term(term: str) -> str:
     """Return a term with a colon before its definition."""
     if term.endswith((":", "：")):
         return f"{term} "

@@ -166,13 +166,13 @@ _DESCRIPTION_ITEMPROPS = frozenset(["articleBody", "description", "reviewBody", 
 
 @dataclass(slots=True)
 class Block:
-    """A run of text. `link_length` and `button_length` count its characters in links and buttons, `links` its links."""
+    """A run of text. `link_length` and `button_length` count its characters in `links` and buttons."""
 
     text: str
     place: Place
     link_length: int
     button_length: int
-    links: int
+    links: tuple[Any, ...]
 
     @property
     def link_density(self) -> float:
@@ -192,7 +192,7 @@ class _Writer:
     link_depth: int = 0
     button_depth: int = 0
     struck_depth: int = 0
-    links: int = 0
+    links: tuple[Any, ...] = ()
     link_length: int = 0
     button_length: int = 0
 
@@ -214,12 +214,12 @@ class _Writer:
         if self.struck_depth:
             self.pieces.append(_STRUCK_START)
         self.link_length = self.button_length = 0
-        self.links = 1 if self.link_depth else 0
+        self.links = self.links[-1:] if self.link_depth else ()
 
-    def start_inline(self, tag: str) -> None:
+    def start_inline(self, node: Any, tag: str) -> None:
         if tag == "a":
             self.link_depth += 1
-            self.links += 1
+            self.links += (node,)
         elif tag == "button":
             self.button_depth += 1
         elif tag == "br":
@@ -300,7 +300,7 @@ def _start_element(node: Any, tag: str, writer: _Writer, places: list[Place]) ->
     if tag in INLINE:
         if node.get(COPY) is not None:
             writer.pieces.append(_COPY_START)
-        writer.start_inline(tag)
+        writer.start_inline(node, tag)
     else:
         writer.end(places[-1])
         places.append(places[-1].enter(node))

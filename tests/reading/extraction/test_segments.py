@@ -6,10 +6,12 @@ import pytest
 
 from rag.reading.extraction.features import FEATURE_NAMES, Forest, Trigrams, build_features, load_forest, split_words
 from rag.reading.extraction.main_text import (
+    ScoredBlock,
     complete_cards,
     complete_selection,
     drop_repeats,
     drop_teasers,
+    name_posts,
     select_blocks,
 )
 from rag.reading.extraction.metadata import StructuredData
@@ -45,7 +47,7 @@ def test_blocks(html: str, texts: list[str]) -> None:
 
 def test_links_and_buttons_are_counted() -> None:
     block = blocks("<p>See <a href=x>this</a><button>go</button></p>")[0]
-    assert (block.link_length, block.links, block.button_length) == (4, 1, 2)
+    assert (block.link_length, len(block.links), block.button_length) == (4, 1, 2)
     inner = blocks("<a href=x><div>card</div></a>")[0]
     assert inner.link_density == 1.0
 
@@ -143,11 +145,11 @@ def test_overlap(text: str, share: float) -> None:
     assert known.share(split_words(text)) == share
 
 
-def test_a_card_keeps_its_price_if_that_is_nearly_as_likely_as_its_heading() -> None:
-    page = blocks("".join(f"<div class=card><h3>{name}</h3><p>$9<p>Save</div>" for name in ("Pot", "Cup", "Jug")))
-    likely = [0.5, 0.46, 0.49, 0.5, 0.4, 0.4, 0.4, 0.46, 0.4]
-    is_heading = [True, False, False, True, False, False, False, False, False]
-    assert complete_cards(page, is_heading, likely) == [True, True, False, True, *[False] * 5]
+def test_a_card_keeps_its_price() -> None:
+    page = blocks("".join(f"<div><p><a>{name}</a><p>$9<p>Save</div>" for name in ("Pot", "Cup", "Jug")))
+    likely = [0.5, 0.25, 0.5, 0.5, 0.1, 0.5, 0.4, 0.5, 0.5]
+    is_name = [True, False, False, True, False, False, False, False, False]
+    assert complete_cards(page, is_name, likely) == [True, True, False, True, *[False] * 5]
 
 
 def test_paragraphs_that_are_a_link_lead_away_from_an_article() -> None:
@@ -168,3 +170,37 @@ def test_what_a_page_repeats_is_dropped() -> None:
     assert drop_repeats(page, [True, False, True, False, True, True, True])[4]
     kept = f"<blockquote>{tip}</blockquote><pre>{tip}</pre><div role='tabpanel'>{tip}</div>"
     assert all(drop_repeats(blocks(f"<p>{tip}</p>{kept}<div role='tabpanel'>{tip}</div>"), [True] * 5))
+
+
+POSTERS = ("ann-b", "ben", "ann-b")
+
+
+def thread(*posts: str) -> str:
+    """Return the Markdown of a thread, of which only paragraphs, code and quotations are selected."""
+    kinds = ("p", "pre", "blockquote")
+    page = blocks("<main>" + "".join(f"<article class=post>{post}</article>" for post in posts) + "</main>")
+    return markdown(name_posts([ScoredBlock(block, 0.5, block.find_above(kinds) is not None) for block in page]))
+
+
+def test_a_post_begins_with_its_author() -> None:
+    said = "<blockquote>When?</blockquote>", "<p>On Monday, at the latest.</p>", "<pre>at 9</pre>"
+    posts = [f"<h4><a href='/members/{name}.{len(name)}/'>{name}</a></h4>" for name in POSTERS]
+    text = "ann-b:\n\n> When?\n\nben:\n\nOn Monday, at the latest.\n\nann-b:\n\n```\nat 9\n```"
+    assert thread(*map("".join, zip(posts, said, strict=True))) == text
+    assert thread(*map("".join, zip(said, posts, strict=True))) == text
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "<div><a href='/t/12/reply'>Reply</a></div>",
+        "<div><a href='/{name}/1'>{name}</a></div>",
+        "<div><a href='/tags/{name}'>{name}</a></div><div><a href='/tags/x{name}'>x{name}</a></div>",
+        "<div>by {name}</div>",
+        "<p><a href='/u/{name}'>{name}</a></p>",
+    ],
+    ids=["the same", "other address", "several", "no link", "selected"],
+)
+def test_other_links_are_no_authors(link: str) -> None:
+    posts = [f"{link.format(name=name)}<p>On day {number}, {name} rows.</p>" for number, name in enumerate(POSTERS)]
+    assert not any(line.endswith(":") for line in thread(*posts).splitlines())
