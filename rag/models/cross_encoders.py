@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -346,8 +346,9 @@ class TokenClassifier(_Classifier):
 
 
 WEIGHTS: Final = Path(__file__).with_name("answer_reader.safetensors")
-MAX_WINDOWS: Final = 4
+MAX_WINDOWS: Final = 8
 """Maximum number of windows of passages that are read for one question."""
+_STEP, _MIN_SURE = 2, 0.9  # windows to read at a time, and the probability of an answer from which no more are read
 MAX_TOKENS: Final = 512
 _QUESTION, _TITLE, _HEADING, _LINE, _WINDOW = 64, 20, 12, 80, 128  # tokens
 _CACHE_SIZE: Final = 16  # questions: an answer needs the same scores twice
@@ -450,10 +451,17 @@ def _score(
 ) -> NDArray[np.float32]:
     logits = np.full(len(lines), np.nan, dtype=np.float32)
     tokenized = TokenizedLines(network.tokens, question, lines)
-    windows = [window for window, _ in zip(tokenized.windows(order), range(MAX_WINDOWS), strict=False)]
-    for window, scores in zip(windows, network.read([tokenized.build_row(window) for window in windows]), strict=True):
-        logits[window.start : window.stop] = scores
+    windows = islice(tokenized.windows(order), MAX_WINDOWS)
+    while get_answer_probability(logits) < _MIN_SURE and (step := list(islice(windows, _STEP))):
+        for window, scores in zip(step, network.read([tokenized.build_row(window) for window in step]), strict=True):
+            logits[window.start : window.stop] = scores
     return logits
+
+
+def get_answer_probability(logits: NDArray[np.float32]) -> float:
+    """Return the probability (0 to 1) that one of the lines with these logits, NaN for those not read, answers."""
+    odds = float(np.nansum(np.exp(logits)))
+    return odds / (1.0 + odds)
 
 
 class _Network:

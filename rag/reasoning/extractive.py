@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.checking.statements import code_spans, is_statement
-from rag.models.cross_encoders import AnswerReader, TitledSentence
+from rag.models.cross_encoders import AnswerReader, TitledSentence, get_answer_probability
 from rag.models.embedding import SentenceModel, SparseEncoder, fold
 from rag.reasoning.questions import answer_from_conversation, exchanges_of, make_call, split_questions
 from rag.retrieval.context import is_across
@@ -552,10 +552,7 @@ class ExtractiveReasoner:
         """Return the reader's probability (0 to 1) that the passages have an answer; 1 without a reader."""
         sentences, columns = self.score_sentences(question, passages)
         logits = self._logits(question, passages, sentences, _score_by_features(sentences, columns))
-        if logits is None:
-            return 1.0
-        odds = float(np.nansum(np.exp(logits)))
-        return odds / (1.0 + odds)
+        return 1.0 if logits is None else get_answer_probability(logits)
 
     async def select_quotes(
         self, question: str, numbers: Sequence[int], passages: Sequence[Passage], seen: set[str], *, about: str = ""

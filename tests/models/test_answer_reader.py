@@ -79,6 +79,9 @@ def test_only_the_promising_are_read_with_their_neighbours(reader: AnswerReader)
     logits = reader.read("which number?", alone, list(reversed(range(len(alone)))))
     assert np.isnan(logits[:3]).all() and not np.isnan(logits[3:]).any()
     assert np.isnan(reader.read("which number?", alone, [])).all()
+    sure = [*lines(KETTLE, "Brook kettle"), *alone]
+    logits = reader.read("how heavy is the Brook kettle?", sure, range(len(sure)))
+    assert np.isnan(logits[-3:]).all(), "a likely answer ends the reading"
 
 
 def test_a_stretch_stays_in_its_passage_and_has_room_for_long_lines(tokens: Tokens) -> None:
