@@ -13,7 +13,7 @@ from rag.reading.charset import decode
 from rag.reading.extraction.features import Forest
 from rag.reading.extraction.formulas import write_formulas
 from rag.reading.extraction.listings import write_listings
-from rag.reading.extraction.main_text import extract_main_text
+from rag.reading.extraction.main_text import Byline, extract_main_text
 from rag.reading.extraction.metadata import (
     StructuredData,
     choose_language,
@@ -35,7 +35,6 @@ from rag.reading.extraction.tree import (
     body_of,
     drop,
     drop_contents,
-    drop_copies,
     find_hidden,
     is_hidden,
     is_huge,
@@ -133,29 +132,30 @@ def extract_html(
     # <noscript> text is not content, but if there is nothing else, the quality gate judges the page by it.
     fallback = clean_text("\n\n".join(" ".join(node.text_content().split()) for node in tree.iter("noscript")))
     make_reader_view(visible, source)
-    text = clean_text(extract_main_text(body_of(visible), structured_data, is_huge=huge, forest=forest)) or fallback
-    drop_copies(visible)
+    searched = None if huge else visible
+    byline = Byline(find_author(structured_data, searched), *find_dates(structured_data, searched))
+    text = extract_main_text(body_of(visible), structured_data, byline, is_huge=huge, forest=forest)
+    text = clean_text(text) or fallback
     _check_not_empty(text, url, "player_only" if plays else "scripts_only" if has_scripts else "nothing_to_read")
-    return _add_metadata(tree, None if huge else visible, structured_data, text, url)
+    return _add_metadata(tree, structured_data, byline, text, url)
 
 
-def _add_metadata(tree: Any, visible: Any, structured_data: StructuredData, text: str, url: str) -> ExtractedDocument:
+def _add_metadata(tree: Any, structured_data: StructuredData, byline: Byline, text: str, url: str) -> ExtractedDocument:
     """Combine the text and the page's metadata."""
     site, heading = find_site(structured_data, url), first_heading(text)
     h1 = next((clean_line(node.text_content()) for node in tree.iter("h1")), "")
     title = correct_title(find_title(structured_data, site), (heading, h1), url)
     title = shorten_title(shorten_title(title, heading), h1)
     declared_language = tree.get("lang") or tree.get("xml:lang") or structured_data.meta.get("og:locale", "")
-    published, modified = find_dates(structured_data, visible)
     return ExtractedDocument(
         title=title or heading or h1 or title_from_url(url),
         language=choose_language(declared_language, text),
         site=site,
         canonical=find_canonical(tree, url),
         text=text,
-        author=find_author(structured_data, visible),
-        published=published,
-        modified=modified,
+        author=byline.author,
+        published=byline.published,
+        modified=byline.modified,
         signals=find_signals(tree, text),
     )
 

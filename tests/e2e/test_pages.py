@@ -83,7 +83,7 @@ def test_a_page_is_opened_from_the_list_and_shows_what_changed(open_tab: OpenTab
     assert box
     page.mouse.click(box["x"] + 160, box["y"] + 35 * 1.5)
     page.locator(".st-key-page-detail").wait_for()
-    assert "page=" in page.url
+    expect(page).to_have_url(re.compile("page="))
     page.get_by_role("radio", name=label("page_chunks", "en")).click()
     expect(page.locator(".page-html .chunk-mark").first).to_contain_text("1 characters 0–")
     page.get_by_role("radio", name=label("page_versions", "en")).click()
@@ -96,7 +96,7 @@ def test_a_page_is_opened_from_the_list_and_shows_what_changed(open_tab: OpenTab
     page.set_viewport_size({"width": 1280, "height": 900})
     page.locator("[data-testid=stSidebarNavLink][aria-current]").click()  # Library, from one of its pages
     table.wait_for()
-    assert "page=" not in page.url
+    expect(page).not_to_have_url(re.compile("page="))
 
 
 def test_a_library_is_downloaded_and_becomes_another(open_tab: OpenTab, tmp_path: Path) -> None:

@@ -27,7 +27,14 @@ from rag.reading.extraction.features import (
     load_forest,
     split_words,
 )
-from rag.reading.extraction.metadata import SchemaObject, StructuredData, get_types, strip_tags, to_text
+from rag.reading.extraction.metadata import (
+    SchemaObject,
+    StructuredData,
+    find_iso_date,
+    get_types,
+    strip_tags,
+    to_text,
+)
 from rag.reading.extraction.render import find_data_tables, find_repeated, find_table, format_term, markdown
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, segment
 from rag.reading.extraction.tree import PANEL_LABEL, extract_flat_text
@@ -118,6 +125,7 @@ _MIN_PROBABILITY = 0.2
 _MIN_REPEAT = 120  # characters
 _MAX_CARD_LINES, _MAX_PRICE, _MIN_PRICE = 12, 40, 0.15
 _MAX_NAME, _MAX_LINKS, _MAX_PIECES, _MAX_LINKS_OF_POST = 100, 4, 20, 1.5
+_NEAR_START, _MAX_BYLINE, _MAX_DATE = 12, 160, 60  # blocks, characters, characters
 _NUMBER = lazy_regex(r"\d+")
 _TEASER_DENSITY = 0.95
 _MAX_TEASERS = 0.2
@@ -132,6 +140,14 @@ class ScoredBlock:
     is_selected: bool
 
 
+class Byline(NamedTuple):
+    """The authors of a page, joined by commas, and its dates, ISO 8601; "" if unknown."""
+
+    author: str
+    published: str
+    modified: str
+
+
 class _Name(NamedTuple):
     """The text of a link, and the address of the folder that it leads to, without numbers."""
 
@@ -140,7 +156,12 @@ class _Name(NamedTuple):
 
 
 def extract_main_text(
-    body: Any, structured_data: StructuredData, *, is_huge: bool = False, forest: Forest | None = None
+    body: Any,
+    structured_data: StructuredData,
+    byline: Byline,
+    *,
+    is_huge: bool = False,
+    forest: Forest | None = None,
 ) -> str:
     """Return the Markdown of the main text in `body`, an lxml element without hidden parts."""
     if is_huge:
@@ -148,7 +169,10 @@ def extract_main_text(
     blocks = segment(body)
     if len(blocks) > _MAX_BLOCKS:
         return markdown(_drop_boilerplate(blocks))
-    text = markdown(name_posts(score_blocks(body, blocks, structured_data, forest)))
+    rows = score_blocks(body, blocks, structured_data, forest)
+    if structured_data.is_article:
+        rows = add_byline(rows, byline)
+    text = markdown(name_posts(rows))
     visible = "\n".join(block.text for block in blocks)
     return "\n\n".join([text, *find_unseen_passages(structured_data, visible)]).strip()
 
@@ -242,6 +266,25 @@ def complete_cards(blocks: Sequence[Block], selected: Sequence[bool], probabilit
             for i in prices:
                 result[i] |= probabilities[i] >= _MIN_PRICE and not blocks[i].place.landmarks & _MENU
     return result
+
+
+def add_byline(rows: Sequence[ScoredBlock], byline: Byline) -> list[ScoredBlock]:
+    """Select the first short line near the beginning of the text that has an author, and that with each of the dates.
+
+    `rows` are those of an article; classifiers of content drop its byline.
+    """
+    start = next((i for i, row in enumerate(rows) if row.is_selected), 0)
+    near = range(max(0, start - _NEAR_START), min(len(rows), start + _NEAR_START))
+    names = {i: letters_and_digits(text) for i in near if len(text := rows[i].block.text) <= _MAX_BYLINE}
+    days = {i: find_iso_date(text)[:10] for i in near if len(text := rows[i].block.text) <= _MAX_DATE}
+    keys = filter(None, map(letters_and_digits, byline.author.split(",")))
+    found = [[i for i, name in names.items() if key in name] for key in keys]
+    found += [
+        [i for i, day in days.items() if day and day == date[:10]] for date in (byline.published, byline.modified)
+    ]
+    added = {lines[0] for lines in found if lines and not any(rows[i].is_selected for i in lines)}
+    added = {i for i in added if not rows[i].block.place.landmarks & _BOILERPLATE}
+    return [replace(row, is_selected=True) if i in added else row for i, row in enumerate(rows)]
 
 
 def name_posts(rows: Sequence[ScoredBlock]) -> list[Block]:

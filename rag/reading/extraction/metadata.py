@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from rag.dates import find_moments
 from rag.errors import IngestError
-from rag.reading.extraction.segments import ROLES, role_bits
+from rag.reading.extraction.segments import COPY, ROLES, role_bits
 from rag.reading.parser import ExtractedDocument
 from rag.text import (
     clean_line,
@@ -331,7 +331,8 @@ def find_author(structured_data: StructuredData, tree: Any) -> str:
     nodes = [] if tree is None else tree.xpath("//a[contains(concat(' ',@rel,' '),' author ')]|//*[@itemprop='author']")
     for node in nodes[:5]:
         name_nodes = node.xpath(".//*[@itemprop='name']")  # a card has more than the name
-        if author := _clean_name((name_nodes or [node])[0].text_content()):
+        pieces = (name_nodes or [node])[0].xpath(f".//text()[not(ancestor::*[@{COPY}])]")
+        if author := _clean_name("".join(pieces)):
             return author
     return ""
 

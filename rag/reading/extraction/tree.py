@@ -119,7 +119,8 @@ def extract_flat_text(body: Any) -> str:
     """Return the paragraphs of `body`, separated by blank lines; removes boilerplate from this lxml element."""
     from lxml import etree
 
-    drop_copies(body)
+    for node in body.xpath(f".//*[@{COPY}]"):
+        drop(node)
     etree.strip_elements(body, *_BOILERPLATE, *SKIPPED, with_tail=False)
     source = etree.tostring(body, encoding="unicode", method="html").replace("\n", " ")
     source = _ITEM.sub("\n- ", _HEADING.sub(lambda tag: "\n" + "#" * int(tag[1]) + " ", source))
@@ -237,12 +238,6 @@ def mark_copies(tree: Any) -> None:
             for other in [letters_and_digits(sibling.text_content())]
         ):
             node.set(COPY, "")
-
-
-def drop_copies(tree: Any) -> None:
-    """Remove the elements that `mark_copies` marked."""
-    for node in tree.xpath(f"//*[@{COPY}]"):
-        drop(node)
 
 
 PANEL_LABEL: Final = "data-panel-label"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rag.reading.extraction.features import FEATURE_NAMES, Forest, Trigrams, build_features, load_forest, split_words
 from rag.reading.extraction.main_text import (
+    Byline,
     ScoredBlock,
+    add_byline,
     complete_cards,
     complete_selection,
     drop_repeats,
@@ -204,3 +208,17 @@ def test_a_post_begins_with_its_author() -> None:
 def test_other_links_are_no_authors(link: str) -> None:
     posts = [f"{link.format(name=name)}<p>On day {number}, {name} rows.</p>" for number, name in enumerate(POSTERS)]
     assert not any(line.endswith(":") for line in thread(*posts).splitlines())
+
+
+def test_an_article_keeps_its_byline() -> None:
+    long = "The boats of the harbour were counted again. " * 5
+    page = blocks(
+        f"<h1>Boats</h1><p>By Ann Beck, with Bo</p><p>5 May 2024</p><p>Edited: May 7, 2024</p><nav>Cy Dee</nav>"
+        f"<p>{long}</p><p>7 May 2024: {long}</p><p>More by Ann Beck</p>"
+    )
+    rows = [ScoredBlock(block, 0.5, block.text == "Boats" or len(block.text) > 200) for block in page]
+    byline = Byline("Ann Beck, Cy Dee", "2024-05-05T09:00:00", "2024-05-07")
+    assert [row.is_selected for row in add_byline(rows, byline)] == [True, True, True, True, False, True, True, False]
+    assert add_byline(rows, Byline("", "", "")) == rows
+    named = [replace(row, is_selected=row.is_selected or row.block.text.startswith("More")) for row in rows]
+    assert not add_byline(named, Byline("Ann Beck", "", ""))[1].is_selected, "its author is selected already"
