@@ -60,6 +60,7 @@ _HEADING: Final = lazy_regex(r"^[\s\d.、一二三四五六七八九十()（）]
 _MARKUP: Final = lazy_regex(
     r"^\s*+(?:#{1,6}\s++|[-*+•>]\s++|\d{1,3}[.)、]\s*+)?+(?:\*\*|__)?+(?:(?:Q|问)\d{0,2}[:：.]\s*+)?+"
 )
+_MIN_WORDS: Final = 3  # "Really?" and "What's next?" mean nothing without the text above them
 _LATIN_WORD: Final = lazy_regex(r"[A-Za-z][\w’'-]*")
 _QUESTION: Final = lazy_regex(r"[^?？.!。！]{4,}+[?？]")
 # Chinese questions need no question mark; English ones do: "Where data lies" is not a question.
@@ -154,6 +155,8 @@ def from_headings(question: str, passages: Sequence[Passage], *, in_context: boo
         heading = _HEADING.sub("", passage.section[-1]).strip() if passage.section else ""
         for line in (heading, *_find_questions(passage)):
             if not 2 <= len(line) <= _MAX_HEADING or set(terms(line)) <= question_terms:
+                continue
+            if line.isascii() and len(line.split()) < _MIN_WORDS:
                 continue
             if not (in_context or _names_something(line, passage.title)):
                 continue

@@ -45,6 +45,7 @@ def test_only_headings_that_are_questions_are_proposed() -> None:
         _under(4, "The bridge opened"),
         _under(5),
         _under(6, "Where paint is kept"),
+        _under(7, "What's next?"),
     ]
     assert from_headings("When was the bridge opened?", passages, in_context=True) == ["Do guests cost anything?"]
     chinese = [_under(1, "历史"), _under(2, "怎样付款"), _under(3, "Why is it red?")]
