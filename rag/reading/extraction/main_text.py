@@ -318,13 +318,12 @@ def name_posts(rows: Sequence[ScoredBlock]) -> list[Block]:
 
 
 def _find_authors(posts: Mapping[Any, Sequence[Block]], names: Mapping[int, _Name]) -> dict[Any, str]:
-    """Return the author of each post with one: what the links of one template and folder name, at most a few of them
-    twice."""
+    """Return the author of each post with one: the last name that links at one depth to one folder."""
     groups: dict[tuple[int, str], list[tuple[Any, str]]] = {}
     for post, lines in posts.items():
         for line in lines:
             if name := names.get(id(line)):
-                groups.setdefault((line.place.shape, name.folder), []).append((post, name.text))
+                groups.setdefault((line.place.depth, name.folder), []).append((post, name.text))
     found = [(len(links), dict(links)) for links in groups.values()]
     authors = [one for count, one in found if len(set(one.values())) > 1 and count <= _MAX_LINKS_OF_POST * len(one)]
     return max(authors, key=len, default={})
