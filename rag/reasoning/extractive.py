@@ -306,6 +306,8 @@ MIN_LIST_LIKELIHOOD: Final = 0.05
 """Minimum likelihood of the other items of the best sentence's list, together, for quoting it whole."""
 LIST_WEIGHT: Final = 3.0
 """How many times as likely as all items of a list the best sentence must be to be quoted instead of it."""
+MIN_LIST_PROBABILITY: Final = 0.2
+"""Minimum probability that any sentence answers for quoting a list whole: below, one unrelated sentence is enough."""
 MAX_ITEMS: Final = 12
 MAX_LIST: Final = 1_500
 """Maximum items and characters of a list that is quoted whole."""
@@ -497,7 +499,8 @@ class ExtractiveReasoner:
         named_pages = find_named(passages, self._question_weights(question), self.encoder)
         selected: list[QuotableSentence] = []
         ranked = _rank_by_likelihood(sentences, self._scores(question, passages, sentences, columns))
-        ranked = self._begin_with_list(question, sentences, ranked)
+        if self.answer_probability(question, passages) >= MIN_LIST_PROBABILITY:
+            ranked = self._begin_with_list(question, sentences, ranked)
         for sentence, likelihood in _each_page_first(ranked, passages, named_pages):
             if len(selected) == MAX_SENTENCES or (selected and likelihood < MIN_LIKELIHOODS[len(selected) - 1]):
                 return
