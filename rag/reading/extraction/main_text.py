@@ -277,7 +277,7 @@ def add_byline(rows: Sequence[ScoredBlock], byline: Byline) -> list[ScoredBlock]
     near = range(max(0, start - _NEAR_START), min(len(rows), start + _NEAR_START))
     names = {i: letters_and_digits(text) for i in near if len(text := rows[i].block.text) <= _MAX_BYLINE}
     days = {i: find_iso_date(text)[:10] for i in near if len(text := rows[i].block.text) <= _MAX_DATE}
-    keys = filter(None, map(letters_and_digits, byline.author.split(",")))
+    keys = [key for key in map(letters_and_digits, byline.author.split(",")) if len(key) > (2 if key.isascii() else 1)]
     found = [[i for i, name in names.items() if key in name] for key in keys]
     found += [
         [i for i, day in days.items() if day and day == date[:10]] for date in (byline.published, byline.modified)
