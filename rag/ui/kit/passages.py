@@ -85,7 +85,7 @@ def passage_markdown(text: str, *highlights: tuple[int, int] | None) -> str:
         elif kind == "code":
             blocks.append(_code(block))
         elif kind == "text":
-            blocks += [_line(line) for line in block]
+            blocks += _paragraphs(block)
     return "\n\n".join(filter(None, blocks))
 
 
@@ -108,6 +108,19 @@ def _kinds(lines: Sequence[_Span]) -> Iterator[str]:
             yield "fence"
         else:
             yield "code" if opened else "row" if ROW.fullmatch(line.text) else "text"
+
+
+def _paragraphs(lines: Iterable[_Span]) -> Iterator[str]:
+    """Yield a paragraph for each line; the further lines of a list item stay with its first."""
+    paragraph = ""
+    for line in lines:
+        content = _line(line)
+        if paragraph and content and line.text.startswith("  ") and not BULLET.match(line.text):
+            paragraph += f"\\\n{content}"
+        else:
+            yield paragraph
+            paragraph = content
+    yield paragraph
 
 
 def _line(line: _Span) -> str:

@@ -155,3 +155,9 @@ def test_several_spans_are_highlighted() -> None:
     shown = passage_markdown(text, *term_spans("wound lamp", text))
     assert shown.count(":yellow-background[wound]") == 2
     assert ":yellow-background[lamp]" in shown
+
+
+def test_the_lines_of_an_item_are_one_paragraph() -> None:
+    text = "- Ann:\n  Today.\n- Ben:\n\n  Tomorrow.\n  - at nine\nThat is all."
+    paragraphs = ["• Ann\\:\\\nToday.", "• Ben\\:", "Tomorrow.", "• at nine", "That is all."]
+    assert passage_markdown(text).split("\n\n") == paragraphs
