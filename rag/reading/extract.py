@@ -13,14 +13,14 @@ from rag.reading.charset import decode
 from rag.reading.extraction.features import Forest
 from rag.reading.extraction.formulas import write_formulas
 from rag.reading.extraction.listings import write_listings
-from rag.reading.extraction.main_text import Byline, extract_main_text
+from rag.reading.extraction.main_text import extract_main_text
 from rag.reading.extraction.metadata import (
+    Byline,
     StructuredData,
     choose_language,
     correct_title,
-    find_author,
+    find_byline,
     find_canonical,
-    find_dates,
     find_site,
     find_title,
     read_structured_data,
@@ -132,8 +132,7 @@ def extract_html(
     # <noscript> text is not content, but if there is nothing else, the quality gate judges the page by it.
     fallback = clean_text("\n\n".join(" ".join(node.text_content().split()) for node in tree.iter("noscript")))
     make_reader_view(visible, source)
-    searched = None if huge else visible
-    byline = Byline(find_author(structured_data, searched), *find_dates(structured_data, searched))
+    byline = find_byline(structured_data, None if huge else visible)
     text = extract_main_text(body_of(visible), structured_data, byline, is_huge=huge, forest=forest)
     text = clean_text(text) or fallback
     _check_not_empty(text, url, "player_only" if plays else "scripts_only" if has_scripts else "nothing_to_read")

@@ -498,8 +498,9 @@ class ExtractiveReasoner:
             return
         named_pages = find_named(passages, self._question_weights(question), self.encoder)
         selected: list[QuotableSentence] = []
-        ranked = _rank_by_likelihood(sentences, self._scores(question, passages, sentences, columns))
-        if self.answer_probability(question, passages) >= MIN_LIST_PROBABILITY:
+        scores, probability = self._judge(question, passages, sentences, columns)
+        ranked = _rank_by_likelihood(sentences, scores)
+        if probability >= MIN_LIST_PROBABILITY:
             ranked = self._begin_with_list(question, sentences, ranked)
         for sentence, likelihood in _each_page_first(ranked, passages, named_pages):
             if len(selected) == MAX_SENTENCES or (selected and likelihood < MIN_LIKELIHOODS[len(selected) - 1]):
@@ -553,9 +554,7 @@ class ExtractiveReasoner:
 
     def answer_probability(self, question: str, passages: Sequence[Passage]) -> float:
         """Return the reader's probability (0 to 1) that the passages have an answer; 1 without a reader."""
-        sentences, columns = self.score_sentences(question, passages)
-        logits = self._logits(question, passages, sentences, _score_by_features(sentences, columns))
-        return 1.0 if logits is None else get_answer_probability(logits)
+        return self._judge(question, passages, *self.score_sentences(question, passages))[1]
 
     async def select_quotes(
         self, question: str, numbers: Sequence[int], passages: Sequence[Passage], seen: set[str], *, about: str = ""
@@ -589,19 +588,21 @@ class ExtractiveReasoner:
             columns[:, SIMILARITY] = _similarities(self._meaning, question, sentences, promise)
         return sentences, columns
 
-    def _scores(
+    def _judge(
         self,
         question: str,
         passages: Sequence[Passage],
         sentences: Sequence[QuotableSentence],
         columns: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
-        """Return log scores (n,) of how likely each sentence answers, by its features and the reader."""
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return log scores (n,) of how likely each sentence answers, by its features and the reader, and the reader's
+        probability that any does; 1 without a reader."""
         scores = _score_by_features(sentences, columns)
         logits = self._logits(question, passages, sentences, scores)
-        return (
-            scores if logits is None else scores + READER_WEIGHT * np.where(np.isnan(logits), np.nanmin(logits), logits)
-        )
+        if logits is None:
+            return scores, 1.0
+        read = np.where(np.isnan(logits), np.nanmin(logits), logits)
+        return scores + READER_WEIGHT * read, get_answer_probability(logits)
 
     def _logits(
         self,

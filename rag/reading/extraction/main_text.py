@@ -28,6 +28,7 @@ from rag.reading.extraction.features import (
     split_words,
 )
 from rag.reading.extraction.metadata import (
+    Byline,
     SchemaObject,
     StructuredData,
     find_iso_date,
@@ -124,7 +125,7 @@ _LOOKAHEAD = 2
 _MIN_PROBABILITY = 0.2
 _MIN_REPEAT = 120  # characters
 _MAX_CARD_LINES, _MAX_PRICE, _MIN_PRICE = 12, 40, 0.15
-_MAX_NAME, _MAX_LINKS, _MAX_PIECES, _MAX_LINKS_OF_POST = 100, 4, 20, 1.5
+_MAX_NAME, _MAX_ADDRESS, _MAX_LINKS, _MAX_PIECES, _MAX_LINKS_OF_POST = 100, 2_000, 4, 20, 1.5
 _NEAR_START, _MAX_BYLINE, _MAX_DATE = 12, 160, 60  # blocks, characters, characters
 _NUMBER = lazy_regex(r"\d+")
 _TEASER_DENSITY = 0.95
@@ -138,14 +139,6 @@ class ScoredBlock:
     block: Block
     probability: float
     is_selected: bool
-
-
-class Byline(NamedTuple):
-    """The authors of a page, joined by commas, and its dates, ISO 8601; "" if unknown."""
-
-    author: str
-    published: str
-    modified: str
 
 
 class _Name(NamedTuple):
@@ -335,7 +328,7 @@ def _find_name(block: Block) -> _Name | None:
         for link in block.links[:_MAX_LINKS]:
             text = collapse_spaces("".join(islice(link.itertext(), _MAX_PIECES)))
             key = letters_and_digits(text)
-            folder, _, name = (link.get("href") or "").rstrip("/").rpartition("/")
+            folder, _, name = (link.get("href") or "")[:_MAX_ADDRESS].rstrip("/").rpartition("/")
             if len(key) > 1 and text in block.text and key in letters_and_digits(unquote(name)):
                 return _Name(text, _NUMBER.sub("", folder))
     return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import unquote
 
 from rag.dates import find_moments
@@ -317,7 +317,20 @@ _MAX_ELEMENTS = 4000
 _MODIFIED_WORDS = ("updat", "modif", "edit", "revis", "更新", "修改", "编辑")
 
 
-def find_author(structured_data: StructuredData, tree: Any) -> str:
+class Byline(NamedTuple):
+    """The authors of a page, joined by commas, and its dates, ISO 8601; "" if unknown."""
+
+    author: str
+    published: str
+    modified: str
+
+
+def find_byline(structured_data: StructuredData, tree: Any) -> Byline:
+    """Return the authors and dates of a page; searches only metadata if `tree` is None."""
+    return Byline(_find_author(structured_data, tree), *_find_dates(structured_data, tree))
+
+
+def _find_author(structured_data: StructuredData, tree: Any) -> str:
     """Return the authors' names, joined by commas, or "". Searches only metadata if `tree` is None."""
     for obj in _iter_page_objects(structured_data, "author", "creator"):
         value = obj.get("author") or obj.get("creator")
@@ -337,7 +350,7 @@ def find_author(structured_data: StructuredData, tree: Any) -> str:
     return ""
 
 
-def find_dates(structured_data: StructuredData, tree: Any) -> tuple[str, str]:
+def _find_dates(structured_data: StructuredData, tree: Any) -> tuple[str, str]:
     """Return the dates of publication and modification, ISO 8601 or ""; only from metadata if `tree` is None."""
     published = _find_metadata_date(
         structured_data, ("datePublished", "dateCreated", "uploadDate", "datePosted"), _PUBLISHED_META

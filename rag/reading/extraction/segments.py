@@ -8,7 +8,7 @@ templates share: landmarks and class-name tokens.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -172,7 +172,7 @@ class Block:
     place: Place
     link_length: int
     button_length: int
-    links: tuple[Any, ...]
+    links: Sequence[Any]
 
     @property
     def link_density(self) -> float:
@@ -192,7 +192,7 @@ class _Writer:
     link_depth: int = 0
     button_depth: int = 0
     struck_depth: int = 0
-    links: tuple[Any, ...] = ()
+    links: list[Any] = field(default_factory=list)
     link_length: int = 0
     button_length: int = 0
 
@@ -214,12 +214,12 @@ class _Writer:
         if self.struck_depth:
             self.pieces.append(_STRUCK_START)
         self.link_length = self.button_length = 0
-        self.links = self.links[-1:] if self.link_depth else ()
+        self.links = self.links[-1:] if self.link_depth else []
 
     def start_inline(self, node: Any, tag: str) -> None:
         if tag == "a":
             self.link_depth += 1
-            self.links += (node,)
+            self.links.append(node)
         elif tag == "button":
             self.button_depth += 1
         elif tag == "br":

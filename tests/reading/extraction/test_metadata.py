@@ -10,8 +10,7 @@ import pytest
 from rag.reading.extraction.main_text import find_unseen_passages
 from rag.reading.extraction.metadata import (
     StructuredData,
-    find_author,
-    find_dates,
+    find_byline,
     find_iso_date,
     read_structured_data,
     strip_tags,
@@ -23,7 +22,7 @@ from rag.reading.extraction.tree import parse
 def read(html: str) -> tuple[str, str, str]:
     tree = parse(html)
     facts = read_structured_data(tree)
-    return (find_author(facts, tree), *find_dates(facts, tree))
+    return find_byline(facts, tree)
 
 
 def stated(thing: dict[str, Any]) -> str:
