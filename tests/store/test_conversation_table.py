@@ -44,7 +44,8 @@ def test_a_turn_runs_and_ends(table: ConversationTable) -> None:
 
 
 def test_a_turn_that_waits_is_taken_up_once(table: ConversationTable) -> None:
-    turn_id = table.begin_turn("c1", "main", "", "q", run_id="r1", process="host:1:a")
+    turn_id = table.begin_turn("c1", "main", "", "q", process="host:1:a")
+    table.touch_turn(turn_id, "", run_id="r1")
     assert not table.resume_turn(turn_id, "host:2:b")
     table.suspend_turn(turn_id, {"asks": [{"id": "w"}]})
     (waiting,) = table.turns("c1")

@@ -74,7 +74,6 @@ class ConversationTable(Table):
         question: str,
         *,
         title: str = "",
-        run_id: str = "",
         process: str = "",
         extra: Mapping[str, Any] | None = None,
     ) -> str:
@@ -87,12 +86,9 @@ class ConversationTable(Table):
                 (conversation_id, library, owner, (title or question)[:200], moment, moment),
             )
             db.execute(
-                "INSERT INTO turns (id, conversation_id, library, owner, created_at, answer, question, state, run_id,"
-                " process, seen_at, extra) VALUES (?, ?, ?, ?, ?, '{}', ?, 'running', ?, ?, ?, ?)",
-                (
-                    *(turn_id, conversation_id, library, owner, moment, question, run_id, process),
-                    *(time.time(), dump(extra or {})),
-                ),
+                "INSERT INTO turns (id, conversation_id, library, owner, created_at, answer, question, state, process,"
+                " seen_at, extra) VALUES (?, ?, ?, ?, ?, '{}', ?, 'running', ?, ?, ?)",
+                (turn_id, conversation_id, library, owner, moment, question, process, time.time(), dump(extra or {})),
             )
         return turn_id
 
@@ -167,8 +163,7 @@ class ConversationTable(Table):
 
     def running(self) -> list[Turn]:
         """Return the unfinished turns of all libraries and owners, except those that wait for the user."""
-        rows = self._file.rows("SELECT * FROM turns WHERE state = 'running' AND waits = '' ORDER BY rowid")
-        return [_turn(row) for row in rows]
+        return self._turns("state = 'running' AND waits = '' ORDER BY rowid")
 
     def interrupt(self, turn_ids: Sequence[str]) -> None:
         """Mark running turns as interrupted, because their process has died."""
@@ -180,22 +175,17 @@ class ConversationTable(Table):
 
     def turns(self, conversation_id: str, owner: str | None = None) -> list[Turn]:
         """Return the turns of a conversation, oldest first; with `owner`, none if it is another user's."""
-        rows = self._file.rows(
-            f"SELECT * FROM turns WHERE conversation_id = ? AND {OWNED} ORDER BY rowid",
-            *(conversation_id, owner, owner),
-        )
-        return [_turn(row) for row in rows]
+        return self._turns(f"conversation_id = ? AND {OWNED} ORDER BY rowid", conversation_id, owner, owner)
 
     def turn(self, turn_id: str, owner: str) -> Turn | None:
-        rows = self._file.rows("SELECT * FROM turns WHERE id = ? AND owner = ?", turn_id, owner)
-        return _turn(rows[0]) if rows else None
+        return next(iter(self._turns("id = ? AND owner = ?", turn_id, owner)), None)
 
     def last_turn(self, conversation_id: str, owner: str) -> Turn | None:
-        rows = self._file.rows(
-            "SELECT * FROM turns WHERE conversation_id = ? AND owner = ? ORDER BY rowid DESC LIMIT 1",
-            *(conversation_id, owner),
-        )
-        return _turn(rows[0]) if rows else None
+        where = "conversation_id = ? AND owner = ? ORDER BY rowid DESC LIMIT 1"
+        return next(iter(self._turns(where, conversation_id, owner)), None)
+
+    def _turns(self, where: str, *values: Any) -> list[Turn]:
+        return [_turn(row) for row in self._file.rows(f"SELECT * FROM turns WHERE {where}", *values)]
 
     def searches(self, turn_id: str, owner: str) -> bytes:
         """Return the `searches` passed to `finish_turn`; empty if there are none or the turn is another user's."""
@@ -203,8 +193,7 @@ class ConversationTable(Table):
         return bytes(rows[0]["data"]) if rows else b""
 
     def conversation(self, conversation_id: str, owner: str) -> Conversation | None:
-        conversations = self._conversations("c.id = ? AND c.owner = ?", conversation_id, owner)
-        return conversations[0] if conversations else None
+        return next(iter(self._conversations("c.id = ? AND c.owner = ?", conversation_id, owner)), None)
 
     def conversations(self, library: str, owner: str, search: str = "", limit: int = 200) -> list[Conversation]:
         """Return the owner's conversations, pinned ones first, then the latest.
@@ -240,14 +229,13 @@ class ConversationTable(Table):
 
     def find_citing_turns(self, library: str, owner: str, url_hash: str) -> list[Turn]:
         """Return the owner's latest 50 turns whose answers cite the page, latest first."""
-        rows = self._file.rows(
+        return self._turns(
             # instr skips most answers cheaply; it also matches uncited passages.
-            "SELECT * FROM turns WHERE owner = ? AND instr(answer, ?) > 0 AND EXISTS"
+            "owner = ? AND instr(answer, ?) > 0 AND EXISTS"
             " (SELECT 1 FROM json_each(answer, '$.citations') c WHERE json_extract(c.value, '$.url_hash') = ?"
             " AND coalesce(nullif(json_extract(c.value, '$.library'), ''), library) = ?) ORDER BY rowid DESC LIMIT 50",
             *(owner, url_hash, url_hash, library),
         )
-        return [_turn(row) for row in rows]
 
     def answers_with_citations(self, library: str, limit: int) -> list[Mapping[str, Any]]:
         """Return the library's latest answers with citations, for every owner."""
@@ -290,8 +278,7 @@ class ConversationTable(Table):
 
     def find_by_link(self, link: str) -> Conversation | None:
         """Return the conversation with this link, whoever owns it."""
-        conversations = self._conversations("c.link = ? AND c.link <> ''", link)
-        return conversations[0] if conversations else None
+        return next(iter(self._conversations("c.link = ? AND c.link <> ''", link)), None)
 
     def delete(self, conversation_id: str, owner: str) -> bool:
         """Delete the conversation, its turns and ratings. Return False like `pin`."""
