@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from rag.background import BACKGROUND
@@ -49,6 +49,7 @@ from rag.types import SAVED, Answer, Citation, Exchange, Notice, Page, Passage, 
 from rag.web.urls import split_url
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 MAX_SUGGESTIONS: Final = 3
 MIN_LIKELIHOOD: Final = 0.5
@@ -432,10 +433,8 @@ class Conversations:
 
     def question(self, turn_id: str, owner: str = "") -> Question:
         """Return the turn's question as it was asked. Raises RagError("turn_unknown")."""
-        row = self._table.turn(turn_id, owner)
-        if row is None or "asked" not in row.extra:
-            raise RagError("turn_unknown")
-        return from_json(Question, row.extra["asked"])
+        row = _require(self._table.turn(turn_id, owner), "turn_unknown")
+        return from_json(Question, _require(row.extra.get("asked"), "turn_unknown"))
 
     def repeat_question(self, turn_id: str, mode: str = "", owner: str = "") -> Question:
         """Return the turn's question to ask it again, in another `mode` if given, with its scope and options.
@@ -476,8 +475,7 @@ class Conversations:
 
         Raises RagError("turn_unknown") for a turn that has ended.
         """
-        if not self._changes.add(turn_id, owner, change):
-            raise RagError("turn_unknown")
+        _require(self._changes.add(turn_id, owner, change), "turn_unknown")
 
     def _begin(
         self,
@@ -559,10 +557,7 @@ class Conversations:
         self._table.mark_read(conversation_id, owner)
 
     def conversation(self, conversation_id: str, owner: str = "") -> Conversation:
-        row = self._table.conversation(conversation_id, owner)
-        if row is None:
-            raise RagError("conversation_unknown")
-        return row
+        return _require(self._table.conversation(conversation_id, owner))
 
     def turns(self, conversation_id: str, owner: str = "") -> list[TurnView]:
         """Return the turns, oldest first. One whose process has died is marked as interrupted."""
@@ -575,10 +570,7 @@ class Conversations:
         return self._view(replace(turn, answer={})) if turn else None
 
     def turn(self, turn_id: str, owner: str = "") -> TurnView:
-        row = self._table.turn(turn_id, owner)
-        if row is None:
-            raise RagError("turn_unknown")
-        return self._view(row)
+        return self._view(_require(self._table.turn(turn_id, owner), "turn_unknown"))
 
     def searches(self, turn_id: str, owner: str = "") -> tuple[Retrieval, ...]:
         """Return how the passages of a turn's answer were found; candidates' texts are shortened."""
@@ -602,13 +594,11 @@ class Conversations:
         return self._table.most_cited(library, owner)
 
     def rename(self, conversation_id: str, title: str, owner: str = "") -> None:
-        if not self._table.rename(conversation_id, owner, " ".join(title.split())):
-            raise RagError("conversation_unknown")
+        _require(self._table.rename(conversation_id, owner, " ".join(title.split())))
 
     def pin(self, conversation_id: str, pinned: bool, owner: str = "") -> None:
         """Pin a conversation above the others, or unpin it. Raises RagError if it does not exist."""
-        if not self._table.pin(conversation_id, owner, pinned):
-            raise RagError("conversation_unknown")
+        _require(self._table.pin(conversation_id, owner, pinned))
 
     def share(self, conversation_id: str, owner: str = "") -> str:
         """Return the conversation's link, which `find_by_link` resolves; create it if it has none."""
@@ -618,14 +608,11 @@ class Conversations:
 
     def unshare(self, conversation_id: str, owner: str = "") -> None:
         """Disable its link."""
-        if not self._table.set_link(conversation_id, owner, ""):
-            raise RagError("conversation_unknown")
+        _require(self._table.set_link(conversation_id, owner, ""))
 
     def find_by_link(self, link: str) -> tuple[Conversation, list[TurnView]]:
         """Return a linked conversation and its answered turns, for users who may read all `list_link_libraries`."""
-        conversation = self._table.find_by_link(link)
-        if conversation is None:
-            raise RagError("conversation_unknown")
+        conversation = _require(self._table.find_by_link(link))
         turns = [self._view(turn) for turn in self._table.turns(conversation.id, conversation.owner)]
         return conversation, [turn for turn in turns if turn.answer is not None]
 
@@ -701,6 +688,13 @@ class Conversations:
         if turn.process == self._process.name:
             return not turn.run_id or self._runs.is_running(turn.run_id)
         return self._process.may_be_alive(turn.process, turn.seen_at)
+
+
+def _require(value: T | None, code: str = "conversation_unknown") -> T:
+    """Return what a table returned; raise RagError if it is nothing: missing, or another user's."""
+    if not value:
+        raise RagError(code)
+    return value
 
 
 def _answer_of(turn: Turn) -> Answer | None:
