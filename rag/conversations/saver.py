@@ -35,9 +35,7 @@ class ConversationSaver(BaseCheckpointSaver[str]):
     too large, whenever a run begins one.
     """
 
-    def __init__(
-        self, open_saver: OpenSaver, prune: Prune | None = None, enforce_limits: EnforceLimits | None = None
-    ) -> None:
+    def __init__(self, open_saver: OpenSaver, prune: Prune, enforce_limits: EnforceLimits) -> None:
         super().__init__()
         self._open_saver = open_saver
         self._prune = prune
@@ -69,10 +67,10 @@ class ConversationSaver(BaseCheckpointSaver[str]):
         async with self._open_saver() as saver:
             new_config = await saver.aput(config, checkpoint, metadata, new_versions)
             options = config["configurable"]
-            if self._prune is not None and not options.get(KEEPS_HISTORY_KEY):
+            if not options.get(KEEPS_HISTORY_KEY):
                 namespace = str(options.get("checkpoint_ns", ""))
                 await self._prune(saver, str(options["thread_id"]), namespace, checkpoint["id"])
-            elif self._enforce_limits is not None and metadata.get("source") == "input":
+            elif metadata.get("source") == "input":
                 await self._enforce_limits(saver)
             return new_config
 

@@ -60,6 +60,12 @@ def config(thread: str, **more: Any) -> Any:
     return {"configurable": {"thread_id": thread, **more}}
 
 
+def run(saver: BaseCheckpointSaver[Any], thread: str, *, keeps_history: bool = True, inner: bool = False) -> Any:
+    """Return a run of the graph, to be awaited."""
+    options = {KEEPS_HISTORY_KEY: True} if keeps_history else {}
+    return graph(saver, inner).ainvoke({"steps": []}, config(thread, **options), durability="sync")
+
+
 def rows(path: Path, table: str) -> list[tuple[str, str, str]]:
     with closing(sqlite3.connect(path)) as database:
         return database.execute(f"SELECT thread_id, checkpoint_ns, checkpoint_id FROM {table}").fetchall()
@@ -75,6 +81,10 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkpoints
         yield made
 
 
+async def do_nothing(*_: Any) -> None:
+    """Prune nothing."""
+
+
 def failures(kept: Checkpoints, *, pruned: bool) -> list[str]:
     """Run the conformance tests in the event loop of runs, to which the connections belong."""
 
@@ -82,7 +92,7 @@ def failures(kept: Checkpoints, *, pruned: bool) -> list[str]:
     async def made() -> AsyncGenerator[BaseCheckpointSaver[Any], None]:
         saver = kept.saver()
         assert isinstance(saver, ConversationSaver)
-        yield saver if pruned else ConversationSaver(saver._open_saver)
+        yield saver if pruned else ConversationSaver(saver._open_saver, do_nothing, do_nothing)
 
     report = BACKGROUND.wait(validate(made))
     return [failure for result in report.results.values() for failure in result.failures]
@@ -105,8 +115,8 @@ def test_with_pruning_only_history_is_missing(kept: Checkpoints) -> None:
 async def test_one_checkpoint_stays_unless_the_run_keeps_its_history(tmp_path: Path, inner: bool) -> None:
     path = tmp_path / "c.sqlite3"
     saver = Checkpoints(path).saver()
-    await graph(saver, inner).ainvoke({"steps": []}, config("plain"), durability="sync")
-    await graph(saver, inner).ainvoke({"steps": []}, config("told", **{KEEPS_HISTORY_KEY: True}), durability="sync")
+    await run(saver, "plain", keeps_history=False, inner=inner)
+    await run(saver, "told", inner=inner)
     spaces = [space for thread, space, _ in rows(path, "checkpoints") if thread == "plain"]
     assert sorted(set(spaces)) == sorted(spaces) and len(spaces) == 1 + inner
     history = [state async for state in graph(saver, inner).aget_state_history(config("told"))]
@@ -123,13 +133,9 @@ def test_in_postgres_as_much_is_pruned_as_in_the_file(
         monkeypatch.setattr(checkpoints, "_DAYS", days)
         kept = Checkpoints(tmp_path / "unused", database.postgres)
         saver = kept.saver()
-        for thread, more in (
-            ("plain", {}),
-            ("told", {KEEPS_HISTORY_KEY: True}),
-            ("told again", {KEEPS_HISTORY_KEY: True}),
-        ):
-            run = graph(saver, inner=not more).ainvoke({"steps": []}, config(thread, **more), durability="sync")
-            BACKGROUND.wait(run)
+        BACKGROUND.wait(run(saver, "plain", keeps_history=False, inner=True))
+        for thread in ("told", "told again"):
+            BACKGROUND.wait(run(saver, thread))
         kept.close()
         database.close()
         with psycopg.connect(postgres_url) as connection:
@@ -171,9 +177,8 @@ async def test_histories_are_bounded_in_days_and_megabytes(tmp_path: Path, monke
         monkeypatch.setattr(checkpoints, "_DAYS", days)
         monkeypatch.setattr(checkpoints, "_MEGABYTES", megabytes)
         saver = Checkpoints(path).saver()
-        for thread in ("a", "b"):
-            await graph(saver).ainvoke({"steps": []}, config(thread, **{KEEPS_HISTORY_KEY: True}), durability="sync")
-        await graph(saver).ainvoke({"steps": []}, config("last", **{KEEPS_HISTORY_KEY: True}), durability="sync")
+        for thread in ("a", "b", "last"):
+            await run(saver, thread)
         kept = [thread for thread, _, _ in rows(path, "checkpoints")]
         assert (kept.count("a"), kept.count("b"), kept.count("last")) == (1, 1, 5)
         assert {row[2] for row in rows(path, "writes")} <= {row[2] for row in rows(path, "checkpoints")}
@@ -183,10 +188,10 @@ async def test_histories_are_bounded_in_days_and_megabytes(tmp_path: Path, monke
 async def test_what_a_step_wrote_before_its_checkpoint_is_stored_stays(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite3"
     saver = Checkpoints(path).saver()
-    await graph(saver).ainvoke({"steps": []}, config("a", **{KEEPS_HISTORY_KEY: True}), durability="sync")
+    await run(saver, "a")
     coming = config("a", checkpoint_ns="", checkpoint_id=str(uuid6()))
     await saver.aput_writes(coming, [("__interrupt__", ["May I?"])], "a-task")
-    await graph(saver).ainvoke({"steps": []}, config("b", **{KEEPS_HISTORY_KEY: True}), durability="sync")
+    await run(saver, "b")
     assert coming["configurable"]["checkpoint_id"] in {row[2] for row in rows(path, "writes")}
 
 
