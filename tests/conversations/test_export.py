@@ -39,6 +39,16 @@ def _answer(
     )
 
 
+def _paragraphs(content: str | bytes) -> list[Any]:
+    """Return the paragraphs of a Word file."""
+    assert isinstance(content, bytes)
+    return list(Document(io.BytesIO(content)).paragraphs)
+
+
+def _text(content: str | bytes) -> str:
+    return content if isinstance(content, str) else "\n".join(one.text for one in _paragraphs(content))
+
+
 TALK = Conversation("c", "main", "", "Volcanoes", "2026-01-01", "2026-01-01", 1)
 
 
@@ -70,12 +80,8 @@ def test_a_doubtful_statement_is_told_from_a_supported_one(kind: str, language: 
 @pytest.mark.parametrize("kind", ["md", "html", "docx"])
 def test_a_mark_after_an_exclamation_mark_is_no_picture(kind: str) -> None:
     made, _ = export(TALK, [_turn(_answer("It erupted![1] **Again!**[1]"))], kind)
-    if isinstance(made, bytes):
-        plain = "\n".join(one.text for one in Document(io.BytesIO(made)).paragraphs)
-    else:
-        html = MarkdownIt("commonmark").render(made) if kind == "md" else made
-        plain = re.sub(r"<(?!img)[^>]*>", "", html)
-    assert "It erupted![1] Again![1]" in plain
+    html = MarkdownIt("commonmark").render(made) if kind == "md" else _text(made)
+    assert "It erupted![1] Again![1]" in re.sub(r"<(?!img)[^>]*>", "", html)
 
 
 def test_the_plain_sources_have_each_page_once_with_its_address() -> None:
@@ -88,18 +94,14 @@ def test_the_plain_sources_have_each_page_once_with_its_address() -> None:
 @pytest.mark.parametrize("kind", ["md", "html", "docx"])
 def test_a_quote_has_no_marks_of_its_block(kind: str) -> None:
     made, _ = export(TALK, [_turn(_answer(quote="> ## Risks\n> > It erases.\n> 5 kg"))], kind)
-    if isinstance(made, bytes):
-        made = "\n".join(one.text for one in Document(io.BytesIO(made)).paragraphs)
-    assert "Risks It erases. > 5 kg" in made.replace("\\", "").replace("&gt;", ">")
+    assert "Risks It erases. > 5 kg" in _text(made).replace("\\", "").replace("&gt;", ">")
 
 
 @pytest.mark.parametrize("kind", ["md", "html", "docx", "json"])
 def test_tools_that_were_called_come_along(kind: str) -> None:
     uses = (ToolUse("calculator", "15% * 240", "15% * 240 = 36"), ToolUse("python", "x", failed=Notice("code_off")))
     made, _ = export(TALK, [_turn(replace(_answer(), tools=uses))], kind)
-    if isinstance(made, bytes):
-        made = "\n".join(one.text for one in Document(io.BytesIO(made)).paragraphs)
-    plain = made.replace("\\", "").replace("&lt;", "<")
+    plain = _text(made).replace("\\", "").replace("&lt;", "<")
     assert "15% * 240 = 36" in plain and ("TOOLS_CODE" in plain or kind == "json")
     assert answer_from_json(json.loads(json.dumps(asdict(replace(_answer(), tools=uses))))).tools == uses
 
@@ -221,7 +223,7 @@ def test_a_search_tree_comes_along_as_a_list() -> None:
     assert "<script>" not in text.replace("\\<", "")
     html = str(export(TALK, [turn], "html", "zh")[0])
     assert "问题树" in html and "缺少" in html and "<script>" not in html
-    paragraphs = Document(io.BytesIO(export(TALK, [turn], "docx")[0])).paragraphs  # type: ignore[arg-type]
+    paragraphs = _paragraphs(export(TALK, [turn], "docx")[0])
     assert {"List Bullet", "List Bullet 2", "List Bullet 3"} <= {one.style.name for one in paragraphs}
     rows = json.loads(export(TALK, [turn], "json")[0])["turns"][0]["answer"]["trail"]["tree"]
     assert [one["node"] for one in rows] == ["n1", "n1", "n2", "n3", "n4", "n5"]
@@ -234,18 +236,15 @@ def test_no_stored_address_or_sign_makes_an_export_fail(kind: str, url: str) -> 
     trail = {"tree": five(), "ledger": [{"title": odd, "url": url, "distilled": [odd], "fetched_at": ""}]}
     answer = replace(_answer(odd, url, odd, odd), trail=trail, tools=(ToolUse("outline", odd, odd, 0.0),))
     content, _ = export(replace(TALK, title=odd), [_turn(answer, odd)], kind)
-    if isinstance(content, str):
-        assert content.encode() and "Aso" in content
-    else:
-        assert any("Aso" in one.text for one in Document(io.BytesIO(content)).paragraphs)
+    assert b"Aso" in _text(content).encode()
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_word_file_holds_headings_quotes_and_no_broken_sign(language: Any) -> None:
     answer = _answer("## When\n\nIn 1953. [1]\x0b\ud800\ufffe\uffff", title="阿苏\x00\ufffe", quote="In 1953.")
     content, media = export(TALK, [_turn(answer, EVIL), _turn(None)], "docx", language)
-    assert isinstance(content, bytes) and media.endswith("document")
-    paragraphs = [(one.style.name, one.text) for one in Document(io.BytesIO(content)).paragraphs]
+    assert media.endswith("document")
+    paragraphs = [(one.style.name, one.text) for one in _paragraphs(content)]
     assert ("Heading 1", EVIL) in paragraphs and ("Heading 2", "When") in paragraphs
     assert ("Quote", "In 1953.") in paragraphs
     assert any(text.startswith("[1] 阿苏") for _, text in paragraphs)
