@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -18,67 +18,18 @@ from typing import Any
 
 import pytest
 
-from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.conversations import (
-    Conversations,
-    PageStamp,
-    TurnHandle,
-    TurnRequest,
-    TurnView,
-    find_outdated,
-    title_of,
-)
+from rag.conversations.conversations import PageStamp, find_outdated, title_of
 from rag.errors import RagError, StoreError
-from rag.graphs.modes import MODES
 from rag.reasoning.questions import find_history
-from rag.runs.run import Question, Run, RunOptions
-from rag.runs.runs import Runs
-from rag.store.sql.database import Database
+from rag.runs.run import Run, RunOptions
 from rag.store.values import Filters
 from rag.types import Candidate, Retrieval
+from tests.conversations.conftest import FIRST, SECOND, WIDE, Talk
 from tests.support.answering import BRIDGE, FakeRetriever, ScriptedReasoner, passage
 from tests.support.waiting import until_event
 
-FIRST, SECOND = "When did Mount Aso erupt?", "How wide is its crater?"
 LOOKED_UP = "Combien de voies a le pont, et où est le pont ?"
 """A question in a third language, for which a model chooses the searches, given the conversation so far."""
-WIDE = ["Its crater is 24 kilometres wide [1]."]
-
-
-class Talk:
-    """The conversations of one process over a data folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.database = Database(folder / "app.sqlite3")
-        self.checkpoints = Checkpoints(folder / "conversations.sqlite3")
-        self.runs = Runs(MODES, saver=self.checkpoints.saver)
-        self.kept = Conversations(self.database, self.runs, self.checkpoints)
-        self.retriever = FakeRetriever()
-
-    def begin(self, question: str, reasoner: Any = None, *, conversation_id: str = "", **more: Any) -> TurnHandle:
-        how = {name: more.pop(name) for name in ("mode", "options", "scope") if name in more}
-        given = {"suggest": False, **more, "conversation_id": conversation_id}
-        asked = Question(question, (given.pop("library", "main"),), **how)
-        asking = TurnRequest(asked, reasoner or ScriptedReasoner(), self.retriever, **given)
-        return self.kept.ask(asking)
-
-    def ask(self, question: str, reasoner: Any = None, **more: Any) -> tuple[TurnHandle, TurnView]:
-        asked = self.begin(question, reasoner, **more)
-        self.runs.wait(asked.run_id, 60)
-        return asked, self.kept.turn(asked.turn_id, more.get("owner", ""))
-
-    def close(self) -> None:
-        self.runs.close()
-        self.kept.close()
-        self.database.close()
-
-
-@pytest.fixture
-def talk(tmp_path: Path) -> Iterator[Talk]:
-    one = Talk(tmp_path)
-    yield one
-    one.close()
 
 
 def test_a_follow_up_is_searched_with_the_previous_question(talk: Talk) -> None:
@@ -292,7 +243,7 @@ _KILLED = """
 import sys, time
 from pathlib import Path
 from tests.support.answering import ScriptedReasoner
-from tests.conversations.test_conversations import FIRST, SECOND, Talk
+from tests.conversations.conftest import FIRST, SECOND, Talk
 talk = Talk(Path(sys.argv[1]))
 first, _ = talk.ask(FIRST)
 slow = ScriptedReasoner(answers=[["Its crater is 24 kilometres wide. [1]", 60.0]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,17 +15,10 @@ import pytest
 from rag.conversations.conversations import from_headings, suggest_questions
 from rag.reasoning.chat import ChatReasoner
 from rag.types import Answer, Citation, Passage
-from tests.conversations.test_conversations import FIRST, Talk
+from tests.conversations.conftest import FIRST, Talk
 from tests.support.answering import BRIDGE, ScriptedReasoner, passage
 from tests.support.fake_model import QueueModel
 from tests.support.waiting import until
-
-
-@pytest.fixture
-def talk(tmp_path: Path) -> Iterator[Talk]:
-    one = Talk(tmp_path)
-    yield one
-    one.close()
 
 
 def _under(number: int, *section: str) -> Passage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.samples import samples
-from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.conversations import Conversations, TurnRequest
-from rag.graphs.modes import MODES
+from rag.conversations.conversations import TurnRequest
 from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import LoadedPage, web_source
@@ -21,13 +20,12 @@ from rag.models.embedding import SparseEncoder
 from rag.reading.parser import Parser
 from rag.retrieval.retriever import Retriever
 from rag.runs.run import Question
-from rag.runs.runs import Runs
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import open_library
-from rag.store.sql.database import Database
 from rag.text import is_chinese
 from rag.types import Page, Passage, Retrieval
 from rag.web.fetch import Fetcher
+from tests.conversations.conftest import Services
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Reply, Request
 from tests.support.conversing import chat_reasoner
@@ -92,10 +90,8 @@ def test_the_second_and_third_question_find_what_they_mean(
     talk: dict[str, Any], retriever: Retriever, tmp_path: Path
 ) -> None:
     found, model = Found(retriever), Model()
-    checkpoints = Checkpoints(tmp_path / "talk.sqlite3")
-    database, runs = Database(tmp_path / "app.sqlite3"), Runs(MODES, saver=checkpoints.saver)
-    kept, conversation_id = Conversations(database, runs, checkpoints), ""
-    with ChatServer(model) as server:
+    conversation_id = ""
+    with ChatServer(model) as server, closing(Services(tmp_path)) as services:
         for place, turn in enumerate(talk["turns"]):
             model.meant[turn["question"]] = meant = turn["standalone"] or turn["question"]
             asking = TurnRequest(
@@ -105,13 +101,11 @@ def test_the_second_and_third_question_find_what_they_mean(
                 conversation_id=conversation_id,
                 suggest=False,
             )
-            asked = kept.ask(asking)
-            answer = runs.wait(asked.run_id, 20)
+            asked = services.kept.ask(asking)
+            answer = services.runs.wait(asked.run_id, 20)
             conversation_id = asked.conversation_id
             assert found.queries[-1] == meant, "the search is for what is meant"
             assert meant in model.answered[-1], "and so is the answer"
             assert answer.standalone == turn["standalone"] and answer.model_calls <= 3, "the third checks"
             if place:
                 assert turn["page"] in [one.url for one in found.last[:3]]
-    runs.close()
-    database.close()

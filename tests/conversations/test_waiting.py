@@ -6,7 +6,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,12 @@ from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.conversations import Conversations, TurnHandle, TurnRequest, TurnView
-from rag.errors import RagError
+from rag.conversations.conversations import TurnHandle, TurnRequest, TurnView
 from rag.runs.run import Mode, PreparedGraph, Question, Run, RunOptions, build_answer
-from rag.runs.runs import Runs
 from rag.store.sql.conversation_table import Change
-from rag.store.sql.database import Database
 from rag.types import Answer, Notice
+from tests.conversations.conftest import Services
+from tests.store.support import refused
 from tests.support.answering import FakeRetriever, ScriptedReasoner
 from tests.support.waiting import until
 
@@ -82,14 +79,11 @@ class Stepwise(Mode):
         return build_answer(run, "failed" if interruption else "answered", interruption, run.state.get("text", ""))
 
 
-class Process:
-    """The services of one process over a data folder."""
+class Process(Services):
+    """The services of one process, whose runs have these nodes."""
 
     def __init__(self, folder: Path, *nodes: Any) -> None:
-        self.database = Database(folder / "app.sqlite3")
-        checkpoints = Checkpoints(folder / "conversations.sqlite3")
-        self.runs = Runs({"fast": Stepwise(*nodes)}, saver=checkpoints.saver)
-        self.kept = Conversations(self.database, self.runs, checkpoints)
+        super().__init__(folder, {"fast": Stepwise(*nodes)})
 
     def asking(self, **how: Any) -> TurnRequest:
         question = Question("What?", ("main",), options=how.pop("options", RunOptions()))
@@ -98,17 +92,12 @@ class Process:
     def ask(self, **how: Any) -> TurnHandle:
         return self.kept.ask(self.asking(**how))
 
-    def turn_when(self, asked: TurnHandle, holds: Callable[[TurnView], object]) -> TurnView:
-        turn: TurnView = until(lambda: holds(one := self.kept.turn(asked.turn_id)) and one)
+    def turn_when_waiting(self, asked: TurnHandle) -> TurnView:
+        turn: TurnView = until(lambda: (one := self.kept.turn(asked.turn_id)).waits and one)
         return turn
 
     def reply(self, turn: TurnView, said: str, **how: Any) -> TurnHandle:
         return self.kept.reply(turn.id, {wait.id: said for wait in turn.waits}, self.asking(**how))
-
-    def close(self) -> None:
-        self.runs.close()
-        self.kept.close()
-        self.database.close()
 
 
 @pytest.fixture
@@ -131,20 +120,13 @@ class Clock:
         return time.monotonic() + self.ahead
 
 
-@contextmanager
-def _refused(code: str) -> Iterator[None]:
-    with pytest.raises(RagError) as caught:
-        yield
-    assert caught.value.code == code
-
-
 def test_a_run_waits_and_goes_on_twice(processes: Callable[..., Process]) -> None:
     process = processes(plan, approve)
     asked = process.ask()
-    turn = process.turn_when(asked, lambda turn: turn.waits)
+    turn = process.turn_when_waiting(asked)
     assert ([wait.asks for wait in turn.waits], turn.state) == ([{"plan": "A plan."}], "running")
     assert process.reply(turn, "Yes.") == asked
-    again = process.turn_when(asked, lambda turn: turn.waits)
+    again = process.turn_when_waiting(asked)
     assert [wait.asks for wait in again.waits] == [{"sure": True}]
     process.reply(again, "Quite.")
     answer = process.runs.wait(asked.run_id, 60)
@@ -162,13 +144,13 @@ def test_waiting_does_not_count_towards_the_time_limit_and_blocks_other_question
     for module in ("run", "runs"):
         monkeypatch.setattr(f"rag.runs.{module}.time", clock)
     asked = process.ask(options=RunOptions(seconds=20))
-    turn = process.turn_when(asked, lambda turn: turn.waits)
+    turn = process.turn_when_waiting(asked)
     while not any(event.kind == "waiting" for event in process.runs.events(asked.run_id, wait=60)):
         pass
     clock.ahead = 1000.0
-    with _refused("turn_running"):
+    with refused("turn_running"):
         process.ask(conversation_id=asked.conversation_id)
-    turn = process.turn_when(process.reply(turn, "Yes."), lambda turn: turn.waits)
+    turn = process.turn_when_waiting(process.reply(turn, "Yes."))
     process.reply(turn, "Quite.")
     answer = process.runs.wait(asked.run_id, 60)
     assert (answer.outcome, answer.text) == ("answered", "A plan. Yes. Quite.")
@@ -179,15 +161,15 @@ def test_it_goes_on_after_its_process_has_ended(processes: Callable[..., Process
     """It keeps the seconds and calls used so far, and resumes only once."""
     before = processes(plan, approve)
     asked = before.ask(options=RunOptions(seconds=20))
-    before.turn_when(asked, lambda turn: turn.waits)
+    before.turn_when_waiting(asked)
     before.close()
     after = processes(plan, approve)
     assert after.kept.recover() == 0
     waiting = after.kept.turn(asked.turn_id)
     gone_on = after.reply(waiting, "Yes.", options=RunOptions(seconds=20))
-    with _refused("turn_not_waiting"):
+    with refused("turn_not_waiting"):
         after.reply(waiting, "No.")
-    again = after.turn_when(gone_on, lambda turn: turn.waits)
+    again = after.turn_when_waiting(gone_on)
     after.reply(again, "Quite.")
     answer = after.runs.wait(gone_on.run_id, 60)
     assert (answer.text, answer.model_calls, answer.usage.calls) == ("A plan. Yes. Quite.", 1, 1)
@@ -199,7 +181,7 @@ def test_it_goes_on_after_its_process_has_ended(processes: Callable[..., Process
 def test_what_it_had_used_counts_after_its_process_has_ended(processes: Callable[..., Process]) -> None:
     before = processes(plan, approve)
     asked = before.ask()
-    before.turn_when(asked, lambda turn: turn.waits)
+    before.turn_when_waiting(asked)
     before.close()
     after = processes(plan, approve)
     gone_on = after.reply(after.kept.turn(asked.turn_id), "Yes.", options=RunOptions(seconds=0.2))
@@ -210,15 +192,15 @@ def test_what_it_had_used_counts_after_its_process_has_ended(processes: Callable
 def test_a_reply_to_nothing_is_refused(processes: Callable[..., Process]) -> None:
     process = processes(plan, approve)
     asked = process.ask()
-    turn = process.turn_when(asked, lambda turn: turn.waits)
-    with _refused("turn_not_waiting"):
+    turn = process.turn_when_waiting(asked)
+    with refused("turn_not_waiting"):
         process.kept.reply(turn.id, {"another": "Yes."}, process.asking())
-    with _refused("turn_unknown"):
+    with refused("turn_unknown"):
         process.kept.reply(turn.id, {turn.waits[0].id: "Yes."}, process.asking(owner="ada"))
     process.runs.cancel(asked.run_id)
     answer = process.runs.wait(asked.run_id, 60)
     assert answer.notice and answer.notice.code == "run_stopped"
-    with _refused("turn_not_waiting"):
+    with refused("turn_not_waiting"):
         process.reply(turn, "Yes.")
 
 
@@ -260,12 +242,12 @@ def test_finishing_now_and_more_seconds(processes: Callable[..., Process]) -> No
     process.kept.change(asked.turn_id, Change("finish"))
     go.set()
     assert process.runs.wait(asked.run_id, 60).text == ""
-    with _refused("turn_unknown"):
+    with refused("turn_unknown"):
         process.kept.change(asked.turn_id, Change("finish"))
     go.clear()
     slow = process.ask(options=RunOptions(calls=20, seconds=0.3))
     process.kept.change(slow.turn_id, Change("budget", {"seconds": 60}))
     go.set()
     assert process.runs.wait(slow.run_id, 60).text == "abcdefghij"
-    with _refused("turn_unknown"):
+    with refused("turn_unknown"):
         process.kept.change(slow.turn_id, Change("finish"), "ada")

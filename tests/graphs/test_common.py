@@ -15,7 +15,7 @@ from rag.graphs.common import collect
 from rag.reasoning import RESET
 from rag.reasoning.questions import MemoryKind
 from rag.runs.run import RunOptions
-from tests.conversations.test_conversations import Talk
+from tests.conversations.conftest import Talk
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Reply, Request
 from tests.support.conversing import chat_reasoner

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from langchain_core.embeddings import Embeddings
 from langchain_qdrant import SparseEmbeddings
 from langchain_qdrant.sparse_embeddings import SparseVector as LangChainSparseVector
 from numpy.typing import NDArray
 
+from rag.errors import RagError
 from rag.models.embedding import SparseEncoder, index_sentences, pack_sentences
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
@@ -85,6 +88,14 @@ def sparse_vector(rng: np.random.Generator) -> SparseVector:
 def open_edge(folder: Path) -> tuple[EdgeClient, Library]:
     client = EdgeClient(folder)
     return client, open_library(client, "main", MODEL, DIMENSION)
+
+
+@contextmanager
+def refused(code: str) -> Iterator[pytest.ExceptionInfo[RagError]]:
+    """Expect that the block raises a RagError with this code."""
+    with pytest.raises(RagError) as caught:
+        yield caught
+    assert caught.value.code == code
 
 
 def point_id(number: int) -> str:
