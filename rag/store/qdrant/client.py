@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from json import JSONDecodeError
 from threading import Lock, RLock
-from typing import Any, Literal, cast
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 from zlib import crc32
 
@@ -252,16 +252,17 @@ _Send = Callable[[httpx.Request], httpx.Response]
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """A failed call: what to do next, the error code, and the server's message.
+    """A failed call: the error code, the server's message, and the HTTP status, 0 without a response.
 
-    `min_pause` is the minimum pause in seconds; `try_next_node` says that another node may succeed.
+    A `temporary` one is retried after at least `min_pause` seconds; `try_next_node` says that another node may succeed.
     """
 
-    action: Literal["retry", "split", "raise"]
     code: str = "store_away"
     detail: str = ""
+    temporary: bool = False
     min_pause: float = 0.0
     try_next_node: bool = False
+    status: int = 0
 
 
 def _response_fault(response: httpx.Response) -> _Fault | None:
@@ -270,28 +271,29 @@ def _response_fault(response: httpx.Response) -> _Fault | None:
         return None
     status, text = response.status_code, _server_message(response)
     if status == 413 or (status == 400 and "larger than allowed" in text) or "split your request" in text:
-        return _Fault("split", "store_too_large")
+        return _Fault("store_too_large")
     if status in (408, 429) or status >= 500:
         full, after = "No space left" in text, response.headers.get("Retry-After", "")
         pause = _FULL_DISK_PAUSE if full else float(after) if after.isdecimal() else 0.0
-        return _Fault("retry", "store_server_full" if full else "store_away", text, pause, status in (502, 503, 504))
+        code = "store_server_full" if full else "store_away"
+        return _Fault(code, text, True, pause, status in (502, 503, 504), status)
     if status == 401 or (status == 403 and not text):
-        return _Fault("raise", "store_key_refused")
+        return _Fault("store_key_refused")
     if status == 403:
-        return _Fault("raise", "store_forbidden", text)
+        return _Fault("store_forbidden", text)
     if status == 409 and "already exists" in text:
-        return _Fault("raise", "collection_exists", text)
+        return _Fault("collection_exists", text)
     if status == 404 and "Collection" in text:
-        return _Fault("raise", "collection_missing", text)
-    return _Fault("raise", "store_failed", text or f"status {status}")
+        return _Fault("collection_missing", text)
+    return _Fault("store_failed", text or f"status {status}")
 
 
 def _error_fault(error: Exception | None) -> _Fault:
     if isinstance(error, httpx.ConnectError) and "certificate" in str(error).lower():
-        return _Fault("raise", "store_certificate")
+        return _Fault("store_certificate")
     if isinstance(error, (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)):
-        return _Fault("retry", try_next_node=True)
-    return _Fault("raise", "store_unread")  # also if another program responded
+        return _Fault(temporary=True, try_next_node=True)
+    return _Fault("store_unread")  # also if another program responded
 
 
 def _server_message(response: httpx.Response) -> str:
@@ -326,16 +328,15 @@ class _RetryMiddleware:
         if is_overdue and start - self._last_try < _CHECK_INTERVAL and limits.seconds < math.inf:
             raise self.unavailable_error()  # it was checked just now
         while True:
-            fault, response = self._send_once(request, send, limits, limits.seconds - (time.monotonic() - start))
-            if fault is None:
-                assert response is not None
-                return response
-            pause = self._pause_after(fault, tries)
+            outcome = self._send_once(request, send, limits, limits.seconds - (time.monotonic() - start))
+            if isinstance(outcome, httpx.Response):
+                return outcome
+            pause = self._pause_after(outcome, tries)
             elapsed, tries = time.monotonic() - start, tries + 1
-            if response is not None and response.status_code == 500 and elapsed > _MAX_500_SECONDS:
-                raise StoreError("store_failed", call="", detail=fault.detail)
+            if outcome.status == 500 and elapsed > _MAX_500_SECONDS:
+                raise StoreError("store_failed", call="", detail=outcome.detail)
             if elapsed + pause > limits.seconds or not _sleep(pause, limits.stopped):
-                raise self.unavailable_error(fault)
+                raise self.unavailable_error(outcome)
 
     def unavailable_error(self, fault: _Fault | None = None) -> StoreUnavailableError:
         """Return the error for a server that is unavailable or whose disk is full."""
@@ -347,9 +348,9 @@ class _RetryMiddleware:
 
     def _send_once(
         self, request: httpx.Request, send: _Send, limits: WaitLimit, remaining: float
-    ) -> tuple[_Fault | None, httpx.Response | None]:
+    ) -> httpx.Response | _Fault:
+        """Return the response, or why to try again."""
         self._last_try = time.monotonic()
-        response = None
         if len(self._addresses) > 1:  # the request was built for the first one
             address = self._addresses[self._current % len(self._addresses)]
             request.url = request.url.copy_with(scheme=address.scheme, host=address.host, port=address.port)
@@ -360,9 +361,9 @@ class _RetryMiddleware:
             fault = _response_fault(response)
         except ResponseHandlingException as error:
             fault = _error_fault(error.source)
-        if fault is not None and fault.action == "retry":
+        if fault is not None and fault.temporary:
             self._note_failure(fault)
-            return fault, response
+            return fault
         self._has_responded = True
         if self.since is not None:
             log.warning("The database answers again, after %.0f s", time.monotonic() - self._outage_start)
@@ -371,7 +372,7 @@ class _RetryMiddleware:
             match = re.match(r".*/collections/([^/]+)", request.url.path)
             name = match[1] if match else ""
             raise StoreError(fault.code, call="", url=self._urls(), name=name, detail=fault.detail)
-        return None, response
+        return response
 
     def _timeouts(self, request: httpx.Request, limits: WaitLimit, remaining: float) -> dict[str, float]:
         """Return the timeouts of one try in seconds: the caller's limit applies to reads, but not writes."""
