@@ -28,7 +28,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -74,9 +73,7 @@ class ArchiveWriter:
             raise self._os_error(error) from error
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             self._zip.close()
             if error is None:
@@ -144,23 +141,19 @@ class ArchiveReader:
         self._parts = {info.filename: info for info in self._zip.infolist()}
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._zip.close()
 
     def read_manifest(self) -> dict[str, Any]:
-        if MANIFEST not in self._parts:
-            raise StoreError("exchange_unreadable", name=self.name)
-        data = self._json(self._bytes(MANIFEST, _MANIFEST_BYTES))
+        data = self._json(self._bytes(MANIFEST, _MANIFEST_BYTES)) if MANIFEST in self._parts else None
         if not isinstance(data, dict):
             raise StoreError("exchange_unreadable", name=self.name)
         return data
 
     def parts(self) -> list[tuple[str, str]]:
         """Return the number and kind of each part, in order."""
-        parts = [match.groups() for match in map(_NAME.fullmatch, self._parts) if match]
-        return sorted(((number, kind) for number, kind in parts), key=lambda part: (int(part[0]), part[1]))
+        parts = [(match[1], match[2]) for match in map(_NAME.fullmatch, self._parts) if match]
+        return sorted(parts, key=lambda part: (int(part[0]), part[1]))
 
     def read_rows(self, number: str, kind: str) -> Iterator[dict[str, Any]]:
         for line in self._bytes(f"{number}.{kind}.jsonl", ROWS_BYTES).split(b"\n"):
@@ -303,10 +296,8 @@ def parse_claim(row: Mapping[str, Any]) -> str:
 
 def parse_version(row: Mapping[str, Any], text: str) -> PageVersion:
     number = row["number"]
-    _require(isinstance(number, int) and not isinstance(number, bool))
-    names = ("url_hash", "title", "text_hash", "since", "until")
-    texts = {name: row[name] for name in names}
-    _require(all(isinstance(value, str) for value in texts.values()))
+    texts = {name: row[name] for name in ("url_hash", "title", "text_hash", "since", "until")}
+    _require(type(number) is int and all(isinstance(value, str) for value in texts.values()))
     return PageVersion(number=number, text=text, **{**texts, "title": to_plain_line(texts["title"])})
 
 
