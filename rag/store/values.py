@@ -319,6 +319,11 @@ class Filters:
         )
 
 
+def batches(rows: Sequence[T], size: int) -> Iterator[list[T]]:
+    """Yield the rows in lists of `size`, the last of which may be shorter."""
+    return (list(rows[at : at + size]) for at in range(0, len(rows), size))
+
+
 def now() -> str:
     """Return the current time in the storage format: ISO 8601 in UTC, to the microsecond."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -42,6 +42,7 @@ from rag.store.qdrant.edge.translation import (
     to_request,
     unsupported_error,
 )
+from rag.store.values import batches
 
 BATCH = 128  # points per call; the engine holds the GIL for a whole call
 _UPDATE_MODES = {
@@ -114,8 +115,7 @@ class EdgeBackend(QdrantBase):
     ) -> models.UpdateResult:
         translated, condition = to_points(points), to_filter(update_filter)
         mode = None if update_mode is None else _UPDATE_MODES[update_mode]
-        for at in range(0, len(translated), BATCH):
-            batch = translated[at : at + BATCH]
+        for batch in batches(translated, BATCH):
             operation = edge.UpdateOperation.upsert_points(batch, condition, mode)
             added = 0 if mode is edge.UpdateMode.UpdateOnly else len(batch)
             self._write(collection_name, "upsert", operation, [point.id for point in batch], added)

@@ -37,12 +37,14 @@ from rag.store.qdrant.edge.translation import (
     TO_ADD,
     TO_CHANGE,
     CollectionParams,
+    disk_faults,
     disk_use,
     engine_faults,
     from_id,
     layout,
     require_space,
 )
+from rag.store.values import batches
 
 log = logging.getLogger(__name__)
 
@@ -188,33 +190,28 @@ class CollectionFolder:
         draft = root / f"{_NEW_PREFIX}{uuid.uuid4().hex}"
         shard = draft / _shard_name()
         try:
-            shard.mkdir(parents=True)
-            with engine_faults("create_collection", shard):
-                edge.EdgeShard.create(str(shard), params.engine_config()).close()
-            _write_file(draft / _PARAMS, params.to_json())
-            _write_file(draft / _CURRENT, json.dumps({"shard": shard.name, "indexed": 0}))
-            draft.rename(root / _file_name(name))
-            sync_names(root)
-        except OSError as error:
-            raise os_fault(root, error) from error
+            with disk_faults(root):
+                shard.mkdir(parents=True)
+                with engine_faults("create_collection", shard):
+                    edge.EdgeShard.create(str(shard), params.engine_config()).close()
+                _write_file(draft / _PARAMS, params.to_json())
+                _write_file(draft / _CURRENT, json.dumps({"shard": shard.name, "indexed": 0}))
+                draft.rename(root / _file_name(name))
+                sync_names(root)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
         return cls(root, name)
 
     def make_current(self, shard: Path, indexed: int) -> None:
         """Make `shard` the live one, atomically."""
-        try:
+        with disk_faults(self.path):
             _write_file(self.path / _CURRENT, json.dumps({"shard": shard.name, "indexed": indexed}))
-        except OSError as error:
-            raise os_fault(self.path, error) from error
         self.shard, self.indexed = shard, indexed
 
     def remove(self) -> None:
         trash = self.path.with_name(f"{_DELETED_PREFIX}{uuid.uuid4().hex}")
-        try:
+        with disk_faults(self.path):
             self.path.rename(trash)
-        except OSError as error:
-            raise os_fault(self.path, error) from error
         shutil.rmtree(trash, ignore_errors=True)
 
 
@@ -298,9 +295,8 @@ class _Journal:
         """
         for operation in self._operations:
             copy.update(operation)
-        ids = list(self._ids)
-        for start in range(0, len(ids), _REPLAY_BATCH):
-            batch: list[Any] = ids[start : start + _REPLAY_BATCH]
+        ids: list[Any] = list(self._ids)
+        for batch in batches(ids, _REPLAY_BATCH):
             records = source.retrieve(batch, True, True)
             points = [edge.Point(record.id, record.vector or {}, record.payload) for record in records]
             copy.update(edge.UpdateOperation.upsert_points(points))
@@ -393,7 +389,8 @@ class Shard:
 
     def replace_with(self, copy: Path, indexed: int) -> None:
         """Replay the journal on the copy, sync it to disk, and make it the live shard."""
-        _sync_files(copy)
+        with disk_faults(self.folder.path):
+            sync_folder(copy)
         with self._write_lock:
             replacement = self._load(copy)
             try:
@@ -401,7 +398,8 @@ class Shard:
                     if self._journal:
                         self._journal.replay(self._get_engine(), replacement)
                     replacement.flush()
-                _sync_files(copy)  # only the replayed writes are left, so writers wait briefly
+                with disk_faults(self.folder.path):
+                    sync_folder(copy)  # only the replayed writes are left, so writers wait briefly
                 with self._engine_lock:
                     old, old_path = self._get_engine(), self.folder.shard
                     self.folder.make_current(copy, indexed)
@@ -465,13 +463,6 @@ class Shard:
         read_ahead(path, payloads=not self.folder.params.vectors)  # pages are listed, chunks are searched
         with engine_faults("open", path):
             return edge.EdgeShard.load(str(path))
-
-
-def _sync_files(folder: Path) -> None:
-    try:
-        sync_folder(folder)
-    except OSError as error:
-        raise os_fault(folder.parent, error) from error
 
 
 def _trim_memory() -> None:

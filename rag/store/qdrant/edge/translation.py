@@ -24,6 +24,7 @@ from pydantic import BaseModel
 from qdrant_client import models
 
 from rag.errors import RagError, StoreBusyError, StoreError, os_fault
+from rag.store.values import batches
 
 _FULL = ("no space left", "os error 28", "disk quota", "os error 122", "not enough space")
 _UNWRITABLE = ("permission denied", "os error 13", "read-only file system", "os error 30")
@@ -57,6 +58,15 @@ def engine_faults(call: str, path: Path) -> Iterator[None]:
         raise
     except BaseException as error:  # the engine's panics derive from BaseException
         raise _store_error(call, path, error) from error
+
+
+@contextmanager
+def disk_faults(path: Path) -> Iterator[None]:
+    """Convert failed file operations in the block, under `path`, to StoreError."""
+    try:
+        yield
+    except OSError as error:
+        raise os_fault(path, error) from error
 
 
 @contextmanager
@@ -100,10 +110,8 @@ def _detail(error: BaseException) -> str:
 
 def require_space(path: Path, needed: int) -> None:
     """Raise StoreError unless the disk of `path` has `needed` bytes free. Takes microseconds."""
-    try:
+    with disk_faults(path):
         free = shutil.disk_usage(path).free
-    except OSError as error:
-        raise os_fault(path, error) from error
     if free < needed:
         raise StoreError("store_disk_low", path=str(path), needed=-(-needed // (1 << 20)))
 
@@ -374,48 +382,38 @@ _OVERSAMPLING = 2.0  # quantised candidates for each one that is rescored
 _ID_BATCH = 1000  # per call; the engine holds the GIL for a whole call
 
 
-def to_request(request: models.QueryRequest, idf_vectors: Collection[str], *, ghosts: bool = True) -> edge.QueryRequest:
+def to_request(request: models.QueryRequest, idf_vectors: Collection[str], *, ghosts: bool) -> edge.QueryRequest:
     """Translate one query request; `idf_vectors` names the vectors with the IDF modifier.
 
     `ghosts` says whether the engine still counts many deleted points (see `_idf`). Raises StoreError with the name of
     an unsupported option.
     """
-    _refuse_lookup(request)
-    limit = _LIMIT if request.limit is None else request.limit
     return edge.QueryRequest(
-        limit=limit,
         offset=request.offset,
-        query=_query(request.query, request.using, limit),
-        prefetches=_prefetches(request.prefetch, idf_vectors, ghosts),
         with_vector=request.with_vector or False,
         with_payload=to_payload_selector(request.with_payload),
-        filter=to_filter(request.filter),
-        score_threshold=request.score_threshold,
-        params=_params(request.params, request.using in idf_vectors, ghosts),
+        **_search_options(request, idf_vectors, ghosts),
     )
 
 
-def _prefetches(prefetch: Any, idf_vectors: Collection[str], ghosts: bool) -> list[edge.Prefetch]:
-    translated = []
-    for item in prefetch if isinstance(prefetch, list) else [] if prefetch is None else [prefetch]:
-        _refuse_lookup(item)
-        limit = _LIMIT if item.limit is None else item.limit
-        translated.append(
-            edge.Prefetch(
-                limit=limit,
-                query=_query(item.query, item.using, limit),
-                prefetches=_prefetches(item.prefetch, idf_vectors, ghosts),
-                params=_params(item.params, item.using in idf_vectors, ghosts),
-                filter=to_filter(item.filter),
-                score_threshold=item.score_threshold,
-            )
-        )
-    return translated
-
-
-def _refuse_lookup(request: models.QueryRequest | models.Prefetch) -> None:
+def _search_options(
+    request: models.QueryRequest | models.Prefetch, idf_vectors: Collection[str], ghosts: bool
+) -> dict[str, Any]:
+    """Translate the options that a request and its prefetches have in common."""
     if request.lookup_from is not None:
         raise unsupported_error("lookup_from")
+    limit, prefetch = _LIMIT if request.limit is None else request.limit, request.prefetch or []
+    return {
+        "limit": limit,
+        "query": _query(request.query, request.using, limit),
+        "prefetches": [
+            edge.Prefetch(**_search_options(item, idf_vectors, ghosts))
+            for item in (prefetch if isinstance(prefetch, list) else [prefetch])
+        ],
+        "params": _params(request.params, request.using in idf_vectors, ghosts),
+        "filter": to_filter(request.filter),
+        "score_threshold": request.score_threshold,
+    }
 
 
 def _query(query: Any, using: str | None, limit: int) -> Any:
@@ -485,9 +483,7 @@ def operations(
 
 def id_batches(ids: Any) -> Iterator[list[Any]]:
     """Yield batches of point ids in the engine's form."""
-    plain_ids = [plain_id(point_id) for point_id in ids]
-    for at in range(0, len(plain_ids), _ID_BATCH):
-        yield plain_ids[at : at + _ID_BATCH]
+    return batches([plain_id(point_id) for point_id in ids], _ID_BATCH)
 
 
 def plain_id(point_id: Any) -> Any:
