@@ -50,6 +50,7 @@ from rag.store.qdrant.records import (
     library_id,
     match,
     match_any,
+    match_ids,
     page_from,
     page_id,
     page_point,
@@ -62,7 +63,7 @@ from rag.store.qdrant.records import (
     versions_collection,
     walk,
 )
-from rag.store.values import CommitResult, Draft, NewChunks, merge_aliases, now, sign
+from rag.store.values import CommitResult, Draft, NewChunks, batches, merge_aliases, now, sign
 from rag.types import Chunk, Page, PageVersion
 
 MAX_VERSIONS = 20
@@ -96,8 +97,7 @@ class Versions:
         """Settle versions (page, number) after their commits; delete the oldest above MAX_VERSIONS."""
         if not replaced:
             return
-        ids: list[Any] = [version_id(*version) for version in replaced]
-        condition = models.Filter(must=[models.HasIdCondition(has_id=ids)])
+        condition = models.Filter(must=[match_ids(version_id(*version) for version in replaced)])
         self._client.set_payload(self.collection, {"settled": True}, points=condition)
         surplus: list[Any] = [version_id(key, n + 1 - MAX_VERSIONS) for key, n in replaced if n >= MAX_VERSIONS]
         if surplus:
@@ -170,10 +170,6 @@ class _Swap:
     @property
     def url_hash(self) -> str:
         return self.page.url_hash
-
-    @property
-    def rev(self) -> int:
-        return self.before.rev if self.before else -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,8 +261,8 @@ class Committer:
         for attempt in attempts:
             new, base_rev = attempt.draft.new, max(_rev(attempt.before), 0)
             points += [_chunk_point(attempt.page, new, row, base_rev, written) for row in range(len(new.chunks))]
-        for at in range(0, len(points), BATCH):
-            self.client.upsert(self.chunks, points[at : at + BATCH], wait=True)
+        for batch in batches(points, BATCH):
+            self.client.upsert(self.chunks, batch, wait=True)
         successors = {attempt.page.url_hash: attempt.page for attempt in attempts if attempt.makes_version}
         if successors:
             ids = [page_id(url_hash) for url_hash in successors]
@@ -304,7 +300,9 @@ class Committer:
             stored = self.records([swap.url_hash for swap in swaps])
             winners |= {swap.url_hash for swap in swaps if swap.token in _tokens(stored.get(swap.url_hash))}
             swaps = [
-                swap for swap in swaps if swap.url_hash not in winners and _rev(stored.get(swap.url_hash)) == swap.rev
+                swap
+                for swap in swaps
+                if swap.url_hash not in winners and _rev(stored.get(swap.url_hash)) == _rev(swap.before)
             ]
             if not swaps:
                 return winners
@@ -312,13 +310,13 @@ class Committer:
 
     def _delete_chunks(self, ids: Sequence[Sequence[str]]) -> None:
         dead: list[Any] = list(chain.from_iterable(ids))
-        for at in range(0, len(dead), _ID_BATCH):
-            self.client.delete(self.chunks, models.PointIdsList(points=dead[at : at + _ID_BATCH]))
+        for batch in batches(dead, _ID_BATCH):
+            self.client.delete(self.chunks, batch)
 
     def _flag(self, ids: Sequence[str], excluded: bool) -> None:
         """Set the flags of new chunks, by a filter, because another process may have deleted some already."""
-        for at in range(0, len(ids), _ID_BATCH):
-            condition = models.Filter(must=[models.HasIdCondition(has_id=list(ids[at : at + _ID_BATCH]))])
+        for batch in batches(ids, _ID_BATCH):
+            condition = models.Filter(must=[match_ids(batch)])
             self.client.set_payload(self.chunks, search_flags(excluded), points=condition, key="metadata")
 
     # Changes that do not affect the text
@@ -337,7 +335,7 @@ class Committer:
             if before is None or before.removed:
                 return
             claims = {} if claim is None else claim_payload(claim)
-            condition = models.Filter(must=[_is_page(page.url_hash)], must_not=[match("removed", True)])
+            condition = models.Filter(must=[match_ids([page_id(page.url_hash)])], must_not=[match("removed", True)])
             with self._locks.record_lock:
                 self.client.set_payload(self.pages, {**state_payload(page), **claims}, points=condition, ordering=ORDER)
             if before.excluded and before.page.status == "gone" and page.status == "active":
@@ -451,22 +449,9 @@ def _supersedes(stored: PageRecord, draft: Draft) -> bool:
     """Return whether the stored page has the draft's recipe or was fetched later."""
     if stored.removed:
         return False
-    draft_time, stored_time = (
-        draft.page.checked_at or draft.page.added_at,
-        stored.page.checked_at or stored.page.added_at,
-    )
-    return stored.page.generation.startswith(draft.recipe) or bool(
-        draft_time and stored_time and stored_time > draft_time
-    )
-
-
-def _is_page(url_hash: str) -> models.HasIdCondition:
-    return models.HasIdCondition(has_id=[page_id(url_hash)])
-
-
-def _has_revision(before: PageRecord) -> models.Condition:
-    """Match the record while its revision is the one that was read."""
-    return models.FieldCondition(key="rev", match=models.MatchValue(value=before.rev))
+    draft_time = draft.page.checked_at or draft.page.added_at
+    is_later = bool(draft_time) and (stored.page.checked_at or stored.page.added_at) > draft_time
+    return is_later or stored.page.generation.startswith(draft.recipe)
 
 
 def _replace(point: models.PointStruct, before: PageRecord | None) -> models.UpsertOperation:
@@ -474,14 +459,14 @@ def _replace(point: models.PointStruct, before: PageRecord | None) -> models.Ups
     if before is None:
         upsert = models.PointsList(points=[point], update_mode=models.UpdateMode.INSERT_ONLY)
     else:
-        condition = models.Filter(must=[_has_revision(before)])
+        condition = models.Filter(must=[match("rev", before.rev)])
         upsert = models.PointsList(points=[point], update_filter=condition, update_mode=models.UpdateMode.UPDATE_ONLY)
     return models.UpsertOperation(upsert=upsert)
 
 
 def _amend(before: PageRecord, payload: dict[str, Any]) -> models.SetPayloadOperation:
     """Write a few fields of the record, unless it has changed since it was read as `before`."""
-    condition = models.Filter(must=[_is_page(before.page.url_hash), _has_revision(before)])
+    condition = models.Filter(must=[match_ids([page_id(before.page.url_hash)]), match("rev", before.rev)])
     return models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, filter=condition))
 
 
@@ -492,10 +477,8 @@ def search_flags(excluded: bool) -> dict[str, bool]:
 
 def _cleanup_operations(stored: PageRecord) -> list[Any]:
     """Return the cleanup operations on the chunks of a page whose record was read as `stored`."""
-    of_page, of_generation = (
-        match("metadata.url_hash", stored.page.url_hash),
-        match("metadata.generation", stored.page.generation),
-    )
+    of_page = match("metadata.url_hash", stored.page.url_hash)
+    of_generation = match("metadata.generation", stored.page.generation)
     before = models.FieldCondition(key="metadata.base_rev", range=models.Range(lt=stored.rev))
     obsolete = models.Filter(must=[of_page, before], must_not=[of_generation])
     operations: list[Any] = [models.DeleteOperation(delete=models.FilterSelector(filter=obsolete))]
@@ -533,19 +516,16 @@ def _replaced_ids(attempt: _Attempt) -> list[str]:
 
 def _successor(draft: Draft, stored: PageRecord | None) -> Page:
     """Return the page that replaces `stored`, with counts, dates and merged aliases."""
-    moment = now()
-    page = draft.page
-    aliases = merge_aliases((), page.aliases)
-    count = len(draft.new.chunks)
-    page = replace(page, chunks=count, characters=len(page.text), updated_at=moment, aliases=aliases)
-    if stored is None or stored.removed:
-        return replace(page, added_at=page.added_at or moment, version=1)
-    before = stored.page
+    moment, page = now(), draft.page
+    before = None if stored is None or stored.removed else stored.page
     return replace(
         page,
-        added_at=before.added_at or page.added_at or moment,
-        aliases=merge_aliases(before.aliases, page.aliases),
-        version=before.version + (before.text_hash != page.text_hash),
+        chunks=len(draft.new.chunks),
+        characters=len(page.text),
+        updated_at=moment,
+        added_at=(before.added_at if before else "") or page.added_at or moment,
+        aliases=merge_aliases(before.aliases if before else (), page.aliases),
+        version=before.version + (before.text_hash != page.text_hash) if before else 1,
     )
 
 

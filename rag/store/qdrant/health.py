@@ -18,8 +18,8 @@ from qdrant_client import QdrantClient, models
 
 from rag.store.qdrant.client import Server, version_of
 from rag.store.qdrant.commit import Committer
-from rag.store.qdrant.records import DENSE, ORDER, is_damaged, is_removed, match, walk
-from rag.store.values import Audit
+from rag.store.qdrant.records import DENSE, ORDER, is_damaged, is_removed, match, match_ids, walk
+from rag.store.values import Audit, batches
 from rag.types import Notice
 
 log = logging.getLogger(__name__)
@@ -45,8 +45,7 @@ def sweep(committer: Committer, *, before: float | None) -> int:
     for record in walk(committer.client, committer.pages, removed, payload=["removed_at", "rev"]):
         data = record.payload or {}
         if before is None or data["removed_at"] < oldest:
-            rev = models.FieldCondition(key="rev", match=models.MatchValue(value=data["rev"]))
-            unchanged = models.Filter(must=[models.HasIdCondition(has_id=[record.id]), rev])
+            unchanged = models.Filter(must=[match_ids([record.id]), match("rev", data["rev"])])
             committer.client.delete(committer.pages, models.FilterSelector(filter=unchanged), ordering=ORDER)
     if hashes:
         log.info("Repaired %d pages that a stopped process left half done", len(hashes))
@@ -97,7 +96,7 @@ def audit(committer: Committer, *, deep: bool) -> Audit:
         elif data["active"] or data.get("left_out") or data["written"] < time.time() - _COMMIT_SECONDS:
             counts[data["url_hash"], data["generation"]] += 1
     if damaged:
-        client.delete(chunks, models.PointIdsList(points=list(damaged)))
+        client.delete(chunks, list(damaged))
     incomplete = [url_hash for url_hash, (generation, count) in records.items() if counts[url_hash, generation] < count]
     extra = {url_hash for url_hash, generation in counts if generation != records.get(url_hash, ("", 0))[0]}
     result = Audit(
@@ -130,8 +129,7 @@ def _find_diverged(client: Server, pages: str) -> list[Any]:
 
 def _find_disputed(client: Server, pages: str, ids: Sequence[Any]) -> list[Any]:
     agreed: set[Any] = set()
-    for at in range(0, len(ids), _BATCH):
-        batch = ids[at : at + _BATCH]
+    for batch in batches(ids, _BATCH):
         state = ["rev", "recent", "generation", "left_out", "removed"]
         records = client.retrieve(pages, batch, with_payload=state, consistency=models.ReadConsistencyType.ALL)
         agreed |= {record.id for record in records}

@@ -34,6 +34,7 @@ from rag.store.qdrant.records import (
     SPARSE,
     WITHOUT_TEXT,
     LibraryInfo,
+    active_chunks,
     check_format,
     check_library_name,
     check_present,
@@ -42,6 +43,7 @@ from rag.store.qdrant.records import (
     is_removed,
     match,
     match_any,
+    match_ids,
     page_from,
     page_id,
     passage_from,
@@ -62,6 +64,7 @@ from rag.store.values import (
     Query,
     Signature,
     alias_hash,
+    batches,
     now,
     reciprocal_rank_fusion,
     signature_from,
@@ -107,11 +110,10 @@ def _requests(
 
     On a server, the filter does not require `active`: new chunks are valid between the commit and the write of flags.
     """
-    conditions = [only] if only else []
     if is_shared:
-        condition = models.Filter(must=conditions, must_not=[match("metadata.left_out", True)])
+        condition = models.Filter(must=[only] if only else [], must_not=[match("metadata.left_out", True)])
     else:
-        condition = models.Filter(must=[match("metadata.active", True), *conditions])
+        condition = active_chunks(only)
     legs: dict[str, Any] = {}
     for number, (dense, sparse) in enumerate(queries, start=1):
         suffix = f".{number}" if number > 1 else ""
@@ -239,8 +241,8 @@ class Library:
         id: score}}`, and returns the fused scores. Ties are ordered by id. The legs of `more` are named `dense.2`,
         `sparse.2` and so on. A damaged chunk is returned without its text.
         """
-        only = scope_filter(scope) if scope else None
-        requests = _requests([(dense, sparse), *more], max(prefetch, limit), only, self._is_shared)
+        queries = [(dense, sparse), *more]
+        requests = _requests(queries, max(prefetch, limit), scope_filter(scope), self._is_shared)
         if not requests:
             return []
         hits, stale = self._run(requests, limit, with_vectors, fuse)
@@ -265,10 +267,9 @@ class Library:
         from rag.store.qdrant.vector_store import library_vector_store
 
         state = None if self._is_shared else self._locks.commit_lock.snapshot()
-        results = library_vector_store(
-            self.client, self.chunks_collection
-        ).max_marginal_relevance_search_with_score_by_vector(
-            dense.tolist(), limit, fetch_k, lambda_mult, scope_filter(scope) if scope else None
+        store = library_vector_store(self.client, self.chunks_collection)
+        results = store.max_marginal_relevance_search_with_score_by_vector(
+            dense.tolist(), limit, fetch_k, lambda_mult, scope_filter(scope)
         )
         ranked, pages = [], {}
         for rank, (document, score) in enumerate(results, 1):
@@ -397,7 +398,7 @@ class Library:
         """Return those hashes that `resolve` would find, without reading the pages, which takes four times as long."""
         known: set[str] = set()
         for ids in _id_batches(url_hashes):
-            only = models.Filter(must=[models.HasIdCondition(has_id=list(ids))], must_not=[match("removed", True)])
+            only = models.Filter(must=[match_ids(ids)], must_not=[match("removed", True)])
             known.update(
                 ids[str(record.id)] for record in walk(self.client, self.pages_collection, only, payload=False)
             )
@@ -485,8 +486,7 @@ class Library:
 
     def chunk_count(self, scope: Filters | None = None) -> int:
         """Count the searchable chunks, optionally only those in `scope`."""
-        condition = scope_filter(scope) if scope else None
-        only = models.Filter(must=[match("metadata.active", True), *([condition] if condition else [])])
+        only = active_chunks(scope_filter(scope))
         return self.client.count(self.chunks_collection, count_filter=only, exact=True).count
 
     def excluded_pages(self) -> set[str]:
@@ -612,14 +612,12 @@ class Library:
 
     def set_excluded(self, url_hashes: Sequence[str], excluded: bool) -> None:
         """Exclude these pages from every search, or include them again; they stay in the library."""
-        unique = list(dict.fromkeys(url_hashes))
-        for at in range(0, len(unique), _BATCH):
-            self._committer.set_excluded(unique[at : at + _BATCH], excluded)
+        for batch in batches(list(dict.fromkeys(url_hashes)), _BATCH):
+            self._committer.set_excluded(batch, excluded)
 
     def remove(self, url_hashes: Sequence[str]) -> int:
         """Remove pages with all their chunks and versions; return how many existed."""
-        unique = list(dict.fromkeys(url_hashes))
-        return sum(self._committer.remove(unique[at : at + _BATCH]) for at in range(0, len(unique), _BATCH))
+        return sum(map(self._committer.remove, batches(list(dict.fromkeys(url_hashes)), _BATCH)))
 
     def clear(self) -> int:
         """Remove all pages with their chunks and versions; return how many existed."""
@@ -657,6 +655,5 @@ def _chunks_filter(page: Page) -> models.Filter:
 
 def _id_batches(url_hashes: Sequence[str]) -> Iterator[dict[str, str]]:
     """Yield the pages' hashes by the ids of their records, in batches for one query each."""
-    hashes = list(dict.fromkeys(url_hashes))
-    for start in range(0, len(hashes), _PAGES_A_QUERY):
-        yield {page_id(url_hash): url_hash for url_hash in hashes[start : start + _PAGES_A_QUERY]}
+    for batch in batches(list(dict.fromkeys(url_hashes)), _PAGES_A_QUERY):
+        yield {page_id(url_hash): url_hash for url_hash in batch}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,13 +36,12 @@ from rag.store.qdrant.records import (
     library_payload,
     match,
     match_any,
+    match_ids,
     passage_from,
     walk,
 )
-from rag.store.values import now
+from rag.store.values import batches, now
 from rag.types import Passage, SparseVector
-
-T = TypeVar("T")
 
 Encoded = tuple[NDArray[np.float32] | None, SparseVector | None]
 """A chunk's dense vector (d,) and learned terms, each None if the model can't read the text or has no such output."""
@@ -128,12 +127,8 @@ class Move:
             moved = replace(info, moving_to="", previous_model=self._source.embedding_model, moved_at=now())
             changed = library_payload(moved)
             fields = {key: changed[key] for key in _SWITCHED}
-            condition = models.Filter(
-                must=[
-                    models.HasIdCondition(has_id=[library_id(info.name)]),
-                    match("model", self._source.embedding_model),
-                ]
-            )
+            current = match("model", self._source.embedding_model)
+            condition = models.Filter(must=[match_ids([library_id(info.name)]), current])
             self._client.set_payload(LIBRARIES, fields, points=condition, ordering=ORDER)
         if self._source._is_shared:  # another process may have been writing
             self._reconcile()
@@ -144,10 +139,10 @@ class Move:
         for _ in self._copy_missing(difference.incomplete):
             pass
         chunks = self.target.chunks_collection
-        for ids in _batches(difference.extra, _ID_BATCH):
-            self._client.delete(chunks, models.PointIdsList(points=ids))
+        for ids in batches(difference.extra, _ID_BATCH):
+            self._client.delete(chunks, ids)
         for excluded, flagged in difference.misflagged.items():
-            for ids in _batches(flagged, _ID_BATCH):
+            for ids in batches(flagged, _ID_BATCH):
                 self._client.set_payload(chunks, search_flags(excluded), points=ids, key="metadata")
 
     def _expected_pages(self) -> dict[str, _PageInfo]:
@@ -178,7 +173,7 @@ class Move:
     def _copy_missing(self, incomplete: Mapping[str, _PageInfo]) -> Iterator[int]:
         """Encode and write the missing chunks of these pages; yield the number in each batch."""
         source, target = self._source.chunks_collection, self.target.chunks_collection
-        for pages in _batches(list(incomplete.items()), _PAGES):
+        for pages in batches(list(incomplete.items()), _PAGES):
             only = models.Filter(
                 must=[
                     match_any("metadata.url_hash", [url_hash for url_hash, _ in pages]),
@@ -186,7 +181,7 @@ class Move:
                 ]
             )
             ids = [record.id for record in walk(self._client, source, only, payload=False)]
-            for batch in _batches(ids, _BATCH):
+            for batch in batches(ids, _BATCH):
                 existing = {point.id for point in self._client.retrieve(target, batch, with_payload=False)}
                 missing = [chunk_id for chunk_id in batch if chunk_id not in existing]
                 points = self._client.retrieve(source, missing, with_payload=True, with_vectors=[SPARSE])
@@ -217,10 +212,6 @@ class Move:
 
 
 _SWITCHED = ("embedding_model", "model", "dimension", "moving_to", "previous_model", "moved_at", "earlier_models")
-
-
-def _batches(rows: Sequence[T], size: int) -> Iterator[list[T]]:
-    return (list(rows[at : at + size]) for at in range(0, len(rows), size))
 
 
 def drop_unused_chunks(client: QdrantClient, info: LibraryInfo, *, include_previous: bool) -> None:

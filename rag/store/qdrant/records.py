@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from datetime import UTC, date, datetime, timedelta
 from itertools import count
@@ -395,7 +395,7 @@ def is_damaged(payload: Mapping[str, Any]) -> bool:
     return bool(payload["metadata"]["text_hash"] != content_hash(payload["page_content"]))
 
 
-def match(key: str, value: str | bool) -> models.FieldCondition:
+def match(key: str, value: str | bool | int) -> models.FieldCondition:
     return models.FieldCondition(key=key, match=models.MatchValue(value=value))
 
 
@@ -403,8 +403,19 @@ def match_any(key: str, values: list[str]) -> models.FieldCondition:
     return models.FieldCondition(key=key, match=models.MatchAny(any=values))
 
 
-def scope_filter(scope: Filters) -> models.Filter | None:
+def match_ids(ids: Iterable[Any]) -> models.HasIdCondition:
+    return models.HasIdCondition(has_id=list(ids))
+
+
+def active_chunks(only: models.Filter | None) -> models.Filter:
+    """Return the filter for the chunks that take part in searches and match `only`."""
+    return models.Filter(must=[match("metadata.active", True), *([only] if only else [])])
+
+
+def scope_filter(scope: Filters | None) -> models.Filter | None:
     """Translate the scope to a Qdrant filter; None if it is empty."""
+    if not scope:
+        return None
     keys = {
         "metadata.url_hash": scope.pages,
         "metadata.site": scope.sites,
@@ -418,8 +429,8 @@ def scope_filter(scope: Filters) -> models.Filter | None:
             day_after = (date.fromisoformat(scope.until) + timedelta(days=1)).isoformat()
             period = models.DatetimeRange(gte=scope.since or None, lt=day_after)
         must.append(models.FieldCondition(key="metadata.added_at", range=period))
-    must_not = [match_any("metadata.url_hash", list(scope.without))] if scope.without else []
-    return models.Filter(must=must or None, must_not=[*must_not] or None) if must or must_not else None
+    must_not: list[models.Condition] = [match_any("metadata.url_hash", list(scope.without))] if scope.without else []
+    return models.Filter(must=must or None, must_not=must_not or None)
 
 
 def walk(
@@ -549,7 +560,7 @@ def check_free(client: QdrantClient, name: str) -> None:
         if owner := record.get("maker", ""):  # if its process is slow, not dead, it learns that it lost the name
             client.set_payload(LIBRARIES, {"maker": ""}, _owner_filter(name, owner), ordering=ORDER)
         _drop(client, library_from(record))
-    if not is_taken(client, name) and client.count(LIBRARIES).count >= MAX_LIBRARIES:
+    if not _record(client, name) and client.count(LIBRARIES).count >= MAX_LIBRARIES:
         raise StoreError("libraries_full", most=MAX_LIBRARIES)
 
 
@@ -609,17 +620,13 @@ def _check_not_importing(client: QdrantClient, record: Mapping[str, Any]) -> Non
 
 
 def _owner_filter(name: str, owner: str) -> models.Filter:
-    return models.Filter(must=[models.HasIdCondition(has_id=[library_id(name)]), match("maker", owner)])
+    return models.Filter(must=[match_ids([library_id(name)]), match("maker", owner)])
 
 
 def _record(client: QdrantClient, name: str) -> dict[str, Any]:
+    """Return the record of a library, even a deleted or incomplete one; empty if the name is free."""
     points = client.retrieve(LIBRARIES, [library_id(name)], with_payload=True)
     return (points[0].payload or {}) if points else {}
-
-
-def is_taken(client: QdrantClient, name: str) -> bool:
-    """Return whether the name is in use, including by deleted libraries and running imports."""
-    return bool(client.retrieve(LIBRARIES, [library_id(name)]))
 
 
 def free_name(client: QdrantClient, title: str, reserved: Collection[str] = ()) -> str:
@@ -627,7 +634,7 @@ def free_name(client: QdrantClient, title: str, reserved: Collection[str] = ()) 
     ensure_registry(client)
     base = re.sub(r"[^a-z0-9]+", "-", title.lower())[:32].strip("-") or "library"
     names = (base if number == 1 else f"{base}-{number}" for number in count(1))
-    return next(name for name in names if name not in reserved and not is_taken(client, name))
+    return next(name for name in names if name not in reserved and not _record(client, name))
 
 
 def check_title(client: QdrantClient, title: str, library: str = "") -> str:

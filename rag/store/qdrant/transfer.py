@@ -54,7 +54,7 @@ from rag.store.qdrant.records import (
     version_id,
     walk,
 )
-from rag.store.values import merge_aliases, now, signature_from
+from rag.store.values import batches, merge_aliases, now, signature_from
 from rag.types import Page
 
 T = TypeVar("T")
@@ -78,10 +78,12 @@ def export_library(
     hashes = [page.url_hash for page in library.pages()]
     counts = {"pages": 0, "chunks": 0, "versions": 0}
     with ArchiveWriter(Path(path)) as archive:
-        for at in range(0, len(hashes), _PAGES):
-            with library.lock_pages(hashes[at : at + _PAGES]):
-                export_pages(library, hashes[at : at + _PAGES], archive, counts)
-            on_progress(min(at + _PAGES, len(hashes)), len(hashes))
+        done = 0
+        for batch in batches(hashes, _PAGES):
+            with library.lock_pages(batch):
+                export_pages(library, batch, archive, counts)
+            done += len(batch)
+            on_progress(done, len(hashes))
         info = LibraryInfo(library.name, library.embedding_model, library.dimension, now())
         archive.write_manifest({**asdict(info), "format": FORMAT, "version": VERSION, "counts": counts})
     return counts
@@ -142,15 +144,13 @@ def open_import(client: QdrantClient, info: LibraryInfo) -> Iterator[tuple[Libra
         check_free(client, info.name)
         reservation = ImportReservation(client, info)
         reservation.begin()
-        is_complete = False
         try:
             ensure_library(client, info.name, info.embedding_model, info.dimension)
             yield Library(client, info), reservation.renew
             reservation.end()
-            is_complete = True
-        finally:
-            if not is_complete:
-                reservation.abandon()
+        except BaseException:
+            reservation.abandon()
+            raise
 
 
 def _read_info(archive: ArchiveReader) -> tuple[LibraryInfo, dict[str, int]]:
@@ -162,13 +162,11 @@ def _read_info(archive: ArchiveReader) -> tuple[LibraryInfo, dict[str, int]]:
     try:
         info = LibraryInfo(*(data[key] for key in ("name", "embedding_model", "dimension", "created_at")))
         counts = {key: _length(data["counts"][key]) for key in ("pages", "chunks", "versions")}
+        texts = (info.name, info.embedding_model, info.created_at)
+        if not all(isinstance(text, str) for text in texts) or not 0 < _length(info.dimension) <= 65_536:
+            raise ValueError(info)
     except (KeyError, TypeError, ValueError) as error:
         raise archive.damage_error("manifest") from error
-    texts = (info.name, info.embedding_model, info.created_at)
-    if not all(isinstance(text, str) for text in texts) or type(info.dimension) is not int:
-        raise archive.damage_error("manifest")
-    if not 0 < info.dimension <= 65_536:
-        raise archive.damage_error("manifest")
     return info, counts
 
 
@@ -256,8 +254,8 @@ class _Import:
         return len(points)
 
     def _upsert(self, collection: str, points: Sequence[models.PointStruct]) -> None:
-        for at in range(0, len(points), _BATCH):
-            self._library.client.upsert(collection, points[at : at + _BATCH], wait=True)
+        for batch in batches(points, _BATCH):
+            self._library.client.upsert(collection, batch, wait=True)
 
 
 def _length(value: Any) -> int:

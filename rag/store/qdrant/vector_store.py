@@ -10,7 +10,7 @@ from langchain_qdrant import QdrantVectorStore, RetrievalMode, SparseEmbeddings
 from qdrant_client import QdrantClient, models
 
 from rag.errors import StoreError
-from rag.store.qdrant.records import DENSE, SPARSE, match
+from rag.store.qdrant.records import DENSE, SPARSE, active_chunks
 
 
 class LibraryVectorStore(QdrantVectorStore):
@@ -24,7 +24,7 @@ class LibraryVectorStore(QdrantVectorStore):
         *args: Any,
         **kwargs: Any,
     ) -> list[tuple[Document, float]]:
-        return super().similarity_search_with_score(query, k, _add_active(filter), *args, **kwargs)
+        return super().similarity_search_with_score(query, k, active_chunks(filter), *args, **kwargs)
 
     def similarity_search_with_score_by_vector(
         self,
@@ -34,7 +34,7 @@ class LibraryVectorStore(QdrantVectorStore):
         *args: Any,
         **kwargs: Any,
     ) -> list[tuple[Document, float]]:
-        return super().similarity_search_with_score_by_vector(embedding, k, _add_active(filter), *args, **kwargs)
+        return super().similarity_search_with_score_by_vector(embedding, k, active_chunks(filter), *args, **kwargs)
 
     def max_marginal_relevance_search_with_score_by_vector(
         self,
@@ -51,7 +51,7 @@ class LibraryVectorStore(QdrantVectorStore):
         The base class passes `lambda_mult` on as Qdrant's `diversity`, which has the opposite meaning.
         """
         return super().max_marginal_relevance_search_with_score_by_vector(
-            embedding, k, fetch_k, 1.0 - lambda_mult, _add_active(filter), *args, **kwargs
+            embedding, k, fetch_k, 1.0 - lambda_mult, active_chunks(filter), *args, **kwargs
         )
 
     def add_texts(self, *_: Any, **__: Any) -> NoReturn:
@@ -76,7 +76,3 @@ def library_vector_store(
         validate_embeddings=embeddings is not None,
         validate_collection_config=False,  # would embed a text only to learn the dimension
     )
-
-
-def _add_active(condition: models.Filter | None) -> models.Filter:
-    return models.Filter(must=[match("metadata.active", True), *([condition] if condition else [])])
