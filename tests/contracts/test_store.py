@@ -9,22 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from langchain_core.documents import Document
-from langchain_qdrant import QdrantVectorStore, RetrievalMode
 from qdrant_client import models
 
 from rag.store.qdrant.client import is_shared
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.types import SparseVector
 from tests.contracts.conftest import Store
-from tests.store.support import (
-    DIMENSION,
-    HashEmbeddings,
-    WordEmbeddings,
-    point_id,
-    sparse_vector,
-    unit,
-)
+from tests.store.support import DIMENSION, point_id, sparse_vector, unit
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
 
@@ -35,6 +26,7 @@ SPARSE = [sparse_vector(RNG) for _ in range(POINTS)]
 CORPUS = dict(enumerate(SPARSE))
 QUERY = unit(RNG, 1)[0]
 TERMS = sorted(RNG.choice(60, size=5, replace=False).tolist())
+SITE = models.PayloadField(key="metadata.site")
 INDEXES = {
     "metadata.site": models.PayloadSchemaType.KEYWORD,
     "metadata.active": models.PayloadSchemaType.BOOL,
@@ -127,6 +119,10 @@ def value(given: Any) -> models.MatchValue:
     return models.MatchValue(value=given)
 
 
+def must(*conditions: Any) -> models.Filter:
+    return models.Filter(must=list(conditions))
+
+
 # Collections
 
 
@@ -192,11 +188,6 @@ def test_points_may_come_as_columns(filled: Store) -> None:
     assert all(isinstance(point.vector, dict) and set(point.vector) == {"dense"} for point in found)
 
 
-def test_a_point_may_have_no_vector(filled: Store) -> None:
-    filled.client.upsert(filled.name, [models.PointStruct(id=point_id(200), vector={}, payload={"a": 1})])
-    assert filled.client.retrieve(filled.name, [point_id(200)])[0].payload == {"a": 1}
-
-
 def test_the_payload_is_returned_in_part(filled: Store) -> None:
     selections: list[tuple[Any, set[str]]] = [
         (True, {"page_content", "metadata", "number", "at"}),
@@ -218,18 +209,8 @@ def test_upsert_replaces_a_point(filled: Store) -> None:
 # Queries
 
 
-def test_dense_nearest(filled: Store) -> None:
-    found = filled.client.query_points(filled.name, query=QUERY.tolist(), using="dense", limit=12).points
-    expect(found, dense_scores(), 12)
-
-
-def test_sparse_nearest_weighs_rare_terms_more(filled: Store) -> None:
-    found = filled.client.query_points(filled.name, query=sparse_query(), using="sparse", limit=10).points
-    expect(found, sparse_scores(), 10)
-
-
 def test_offset_threshold_and_filter_of_a_query(filled: Store) -> None:
-    active = models.Filter(must=[field("metadata.active", match=value(True))])
+    active = FILTERS["true"][0]
     scores = {number: score for number, score in dense_scores().items() if number % 3}
     best = top(scores, 8)
     found = filled.client.query_points(
@@ -254,7 +235,7 @@ def test_reciprocal_rank_fusion(filled: Store) -> None:
 
 
 def test_a_filter_outside_a_fusion_reaches_both_legs(filled: Store) -> None:
-    only = models.Filter(must=[field("number", range=models.Range(lt=12))])
+    only = must(field("number", range=models.Range(lt=12)))
     fusion = models.FusionQuery(fusion=models.Fusion.RRF)
     found = filled.client.query_points(filled.name, prefetch=legs(10), query=fusion, query_filter=only, limit=20).points
     inside = {n for scores in (dense_scores(), sparse_scores()) for n in scores if n < 12}
@@ -264,12 +245,12 @@ def test_a_filter_outside_a_fusion_reaches_both_legs(filled: Store) -> None:
 
 def test_many_queries_in_one_call(filled: Store) -> None:
     requests = [
-        models.QueryRequest(query=QUERY.tolist(), using="dense", limit=4),
-        models.QueryRequest(query=sparse_query(), using="sparse", limit=4, with_payload=["number"]),
+        models.QueryRequest(query=QUERY.tolist(), using="dense", limit=12),
+        models.QueryRequest(query=sparse_query(), using="sparse", limit=10, with_payload=["number"]),
     ]
     dense, sparse = filled.client.query_batch_points(filled.name, requests)
-    expect(dense.points, dense_scores(), 4)
-    expect(sparse.points, sparse_scores(), 4)
+    expect(dense.points, dense_scores(), 12)
+    expect(sparse.points, sparse_scores(), 10)  # rare terms weigh more
     assert dense.points[0].payload in (None, {})
     assert [point.payload["number"] for point in sparse.points if point.payload] == numbers(sparse.points)
 
@@ -293,41 +274,26 @@ def test_maximal_marginal_relevance(filled: Store, diversity: float) -> None:
 # Filters, scroll, count
 
 FILTERS: dict[str, tuple[models.Filter, Callable[[int], bool]]] = {
-    "a keyword": (
-        models.Filter(must=[field("metadata.site", match=value("s1"))]),
-        lambda n: bool(n % 12) and n % 5 == 1,
-    ),
-    "true": (models.Filter(must=[field("metadata.active", match=value(True))]), lambda n: n % 3 != 0),
-    "false": (models.Filter(must=[field("metadata.active", match=value(False))]), lambda n: n % 3 == 0),
-    "a number": (models.Filter(must=[field("number", match=value(8))]), lambda n: n == 8),
-    "a list's element": (
-        models.Filter(must=[field("metadata.section", match=value("2"))]),
-        lambda n: n % 4 == 2,
-    ),
+    "a keyword": (must(field("metadata.site", match=value("s1"))), lambda n: bool(n % 12) and n % 5 == 1),
+    "true": (must(field("metadata.active", match=value(True))), lambda n: n % 3 != 0),
+    "false": (must(field("metadata.active", match=value(False))), lambda n: n % 3 == 0),
+    "a number": (must(field("number", match=value(8))), lambda n: n == 8),
+    "a list's element": (must(field("metadata.section", match=value("2"))), lambda n: n % 4 == 2),
     "any of": (
-        models.Filter(must=[field("metadata.site", match=models.MatchAny(any=["s1", "s2", "none"]))]),
+        must(field("metadata.site", match=models.MatchAny(any=["s1", "s2", "none"]))),
         lambda n: bool(n % 12) and n % 5 in (1, 2),
     ),
     "all but": (
-        models.Filter(must=[field("metadata.site", match=models.MatchExcept(**{"except": ["s1"]}))]),
+        must(field("metadata.site", match=models.MatchExcept(**{"except": ["s1"]}))),
         lambda n: bool(n % 12) and n % 5 != 1,
     ),
-    "a range": (
-        models.Filter(must=[field("number", range=models.Range(gte=10, lt=20))]),
-        lambda n: 10 <= n < 20,
-    ),
+    "a range": (must(field("number", range=models.Range(gte=10, lt=20))), lambda n: 10 <= n < 20),
     "a time": (
-        models.Filter(must=[field("at", range=models.DatetimeRange(gte=datetime(2025, 1, 20, tzinfo=UTC)))]),
+        must(field("at", range=models.DatetimeRange(gte=datetime(2025, 1, 20, tzinfo=UTC)))),
         lambda n: n % 28 + 1 >= 20,
     ),
-    "ids": (
-        models.Filter(must=[models.HasIdCondition(has_id=[point_id(n) for n in (1, 2, 99)])]),
-        lambda n: n in (1, 2),
-    ),
-    "empty": (
-        models.Filter(must=[models.IsEmptyCondition(is_empty=models.PayloadField(key="metadata.site"))]),
-        lambda n: n % 12 == 0,
-    ),
+    "ids": (must(models.HasIdCondition(has_id=[point_id(n) for n in (1, 2, 99)])), lambda n: n in (1, 2)),
+    "empty": (must(models.IsEmptyCondition(is_empty=SITE)), lambda n: n % 12 == 0),
     "not": (models.Filter(must_not=[field("number", range=models.Range(gt=5))]), lambda n: n <= 5),
     "either": (
         models.Filter(should=[field("number", match=value(4)), field("number", match=value(40))]),
@@ -344,18 +310,12 @@ FILTERS: dict[str, tuple[models.Filter, Callable[[int], bool]]] = {
     "a filter within": (
         models.Filter(
             must=[models.Filter(should=[field("number", match=value(4)), field("number", match=value(6))])],
-            must_not=[models.Filter(must=[field("number", match=value(6))])],
+            must_not=[must(field("number", match=value(6)))],
         ),
         lambda n: n == 4,
     ),
-    "null": (
-        models.Filter(must=[models.IsNullCondition(is_null=models.PayloadField(key="metadata.site"))]),
-        lambda n: False,
-    ),
-    "having a vector": (
-        models.Filter(must=[models.HasVectorCondition(has_vector="dense")]),
-        lambda n: n % 10 != 0,
-    ),
+    "null": (must(models.IsNullCondition(is_null=SITE)), lambda n: False),
+    "having a vector": (must(models.HasVectorCondition(has_vector="dense")), lambda n: n % 10 != 0),
     "nothing asked": (models.Filter(), lambda n: True),
 }
 
@@ -389,14 +349,14 @@ def test_set_payload_by_ids_merges(filled: Store) -> None:
     found = filled.client.retrieve(filled.name, [point_id(1)])[0].payload or {}
     assert found["number"] == -1
     assert found["page_content"] == "text 1"
-    below = models.Filter(must=[field("number", range=models.Range(lt=0))])
+    below = must(field("number", range=models.Range(lt=0)))
     assert filled.client.count(filled.name, count_filter=below).count == 2
 
 
 def test_set_payload_by_filter_below_a_key(filled: Store) -> None:
-    only = models.Filter(must=[field("metadata.site", match=value("s3"))])
+    site = field("metadata.site", match=value("s3"))
+    only, active = must(site), must(site, field("metadata.active", match=value(True)))
     filled.client.set_payload(filled.name, {"active": False}, points=models.FilterSelector(filter=only), key="metadata")
-    active = models.Filter(must=[*(only.must or []), field("metadata.active", match=value(True))])  # type: ignore[misc]
     assert filled.client.count(filled.name, count_filter=only).count == 11
     assert filled.client.count(filled.name, count_filter=active).count == 0
     found, _ = filled.client.scroll(filled.name, scroll_filter=only, limit=1)
@@ -412,21 +372,19 @@ def written(store: Store, number: int, rev: int, **how: Any) -> int:
 
 
 def test_a_conditional_upsert_is_a_compare_and_set(filled: Store) -> None:
-    def seen(rev: int) -> models.Filter:
-        return models.Filter(must=[models.FieldCondition(key="rev", match=models.MatchValue(value=rev))])
-
+    first = must(field("rev", match=value(1)))
     only, new = models.UpdateMode.UPDATE_ONLY, models.UpdateMode.INSERT_ONLY
     assert written(filled, 99, 1, update_mode=only) == 0
     assert written(filled, 99, 1, update_mode=new) == 1
     assert written(filled, 99, 2, update_mode=new) == 1
-    assert written(filled, 99, 2, update_mode=only, update_filter=seen(1)) == 2
-    assert written(filled, 99, 3, update_mode=only, update_filter=seen(1)) == 2
-    assert written(filled, 98, 7, update_filter=seen(1)) == 7  # a missing point is inserted whatever the filter says
+    assert written(filled, 99, 2, update_mode=only, update_filter=first) == 2
+    assert written(filled, 99, 3, update_mode=only, update_filter=first) == 2
+    assert written(filled, 98, 7, update_filter=first) == 7  # a missing point is inserted whatever the filter says
 
 
 def test_a_batch_is_applied_in_order(filled: Store) -> None:
     new = models.PointStruct(id=point_id(99), vector={}, payload={"rev": 1})
-    here = models.Filter(must=[models.HasIdCondition(has_id=[point_id(99)])])
+    here = must(models.HasIdCondition(has_id=[point_id(99)]))
     filled.client.batch_update_points(
         filled.name,
         [
@@ -446,7 +404,7 @@ def test_a_batch_is_applied_in_order(filled: Store) -> None:
 def test_delete_by_ids_and_by_filter(filled: Store) -> None:
     filled.client.delete(filled.name, [point_id(1), point_id(2), point_id(777)])
     assert filled.client.count(filled.name).count == POINTS - 2
-    only = models.FilterSelector(filter=models.Filter(must=[field("number", range=models.Range(gte=50))]))
+    only = models.FilterSelector(filter=must(field("number", range=models.Range(gte=50))))
     filled.client.delete(filled.name, only)
     assert filled.client.count(filled.name).count == POINTS - 12
     found = filled.client.query_points(filled.name, query=QUERY.tolist(), using="dense", limit=POINTS).points
@@ -461,35 +419,3 @@ def test_a_term_s_weight_forgets_what_was_deleted(filled: Store, request: pytest
     left = {n: SPARSE[n] for n in range(POINTS) if n not in gone}
     found = filled.client.query_points(filled.name, query=sparse_query(), using="sparse", limit=8).points
     expect(found, sparse_scores(left), 8)
-
-
-# Search and transfer
-
-
-def test_langchain_adds_finds_and_deletes(store: Store) -> None:
-    store.client.create_collection(
-        store.name,
-        vectors_config={"dense": models.VectorParams(size=DIMENSION, distance=models.Distance.COSINE)},
-        sparse_vectors_config={"sparse": models.SparseVectorParams(modifier=models.Modifier.IDF)},
-        shard_number=1,  # each shard computes its own IDF
-    )
-    vectors = QdrantVectorStore(
-        client=store.client,
-        collection_name=store.name,
-        embedding=HashEmbeddings(),
-        sparse_embedding=WordEmbeddings(),
-        retrieval_mode=RetrievalMode.HYBRID,
-        vector_name="dense",
-        sparse_vector_name="sparse",
-    )
-    texts = [f"green tea number {n}" for n in range(30)]
-    ids = vectors.add_documents([Document(page_content=t, metadata={"n": n}) for n, t in enumerate(texts)])
-    assert vectors.similarity_search(texts[4], k=1)[0].page_content == texts[4]
-    picks = vectors.as_retriever(search_type="mmr", search_kwargs={"k": 10, "fetch_k": 20, "lambda_mult": 0.7}).invoke(
-        texts[5]
-    )
-    assert len({document.metadata["n"] for document in picks}) == 10
-    assert picks[0].page_content == texts[5]
-    assert vectors.get_by_ids(ids[:1])[0].page_content == texts[0]
-    assert vectors.delete(ids[:2])
-    assert store.client.count(store.name).count == 28
