@@ -82,7 +82,7 @@ class Feedback:
     def withdraw(self, turn_id: str, owner: str = "") -> None:
         self._database.feedback.delete(turn_id, owner)
 
-    def questions(self, library: str, page_of: PageOf | None = None, owner: str | None = None) -> list[dict[str, Any]]:
+    def questions(self, library: str, page_of: PageOf, owner: str | None = None) -> list[dict[str, Any]]:
         """Return the rows of `questions.jsonl`, oldest first, with `rating`, `reason` and `settings` added.
 
         The answer is the correction, else the quotes of an answer that was rated good. The evidence is the quotes of
@@ -105,12 +105,12 @@ def _places(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(homes.get(url_hash, row["library"]), url_hash) for url_hash in row["data"].get("pages", ())]
 
 
-def _row(row: Mapping[str, Any], page_of: PageOf | None) -> dict[str, Any]:
+def _row(row: Mapping[str, Any], page_of: PageOf) -> dict[str, Any]:
     data = row["data"]
     question = data.get("standalone") or data.get("question", "")
     correction, is_good = data.get("correction", ""), row["rating"] > 0
     evidence = list(data.get("evidence", ())) if is_good and not correction else []
-    if correction and page_of is not None:
+    if correction:
         evidence = [
             {"url": page.url, "quote": page.text[start:end]}
             for place in _places(row)

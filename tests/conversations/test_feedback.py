@@ -25,7 +25,7 @@ def _page(library: str, url_hash: str) -> Page | None:
 def test_a_good_answer_is_a_case_with_its_quotes(talk: Talk, feedback: Feedback) -> None:
     asked, _ = talk.ask(FIRST, settings={"strategy": "mmr"})
     feedback.rate(asked.turn_id, 1)
-    (row,) = feedback.questions("main")
+    (row,) = feedback.questions("main", _page)
     assert (row["question"], row["lang"], row["rating"]) == (FIRST, "en", 1)
     assert row["evidence"] == [{"url": "https://example.org/1", "quote": "Mount Aso erupted in 1953."}]
     assert row["answers"] == ["Mount Aso erupted in 1953."]
@@ -59,19 +59,19 @@ def test_what_one_person_said_is_not_shown_to_another(talk: Talk, feedback: Feed
     for owner, rating in (("ann", 1), ("bob", -1)):
         asked, _ = talk.ask(FIRST, owner=owner)
         feedback.rate(asked.turn_id, rating, owner=owner)  # type: ignore[arg-type]
-    assert [row["rating"] for row in feedback.questions("main", owner="ann")] == [1]
-    assert feedback.questions("main", owner="") == []
+    assert [row["rating"] for row in feedback.questions("main", _page, owner="ann")] == [1]
+    assert feedback.questions("main", _page, owner="") == []
     assert list(feedback.pages("main", _page, "")) == []
-    assert [row["rating"] for row in feedback.questions("main")] == [1, -1]
+    assert [row["rating"] for row in feedback.questions("main", _page)] == [1, -1]
 
 
 def test_one_opinion_a_person_and_answer_and_it_can_be_taken_back(talk: Talk, feedback: Feedback) -> None:
     asked, _ = talk.ask(FIRST, ScriptedReasoner(answers=[WIDE]))
     feedback.rate(asked.turn_id, 1)
     feedback.rate(asked.turn_id, -1)
-    assert [row["rating"] for row in feedback.questions("main")] == [-1]
+    assert [row["rating"] for row in feedback.questions("main", _page)] == [-1]
     assert talk.kept.turn(asked.turn_id).rating == -1
     feedback.withdraw(asked.turn_id)
-    assert feedback.questions("main") == [] and talk.kept.turn(asked.turn_id).rating == 0
+    assert feedback.questions("main", _page) == [] and talk.kept.turn(asked.turn_id).rating == 0
     with pytest.raises(RagError):
         feedback.rate(asked.turn_id, 1, owner="bob")
