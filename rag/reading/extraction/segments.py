@@ -185,8 +185,9 @@ class Block:
 
 @dataclass(slots=True)
 class _Writer:
-    """A builder that collects the text of one block at a time."""
+    """A builder that collects the text of one block at a time; `places` has those of the open block-level elements."""
 
+    places: list[Place]
     blocks: list[Block] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
     link_depth: int = 0
@@ -196,27 +197,18 @@ class _Writer:
     link_length: int = 0
     button_length: int = 0
 
-    def add(self, text: str) -> None:
-        self.pieces.append(text)
-        length = len(text.strip()) if self.link_depth or self.button_depth else 0
-        self.link_length += length if self.link_depth else 0
-        self.button_length += length if self.button_depth else 0
+    def start(self, node: Any, tag: str) -> None:
+        """Start an element, and with it a block unless it is inline."""
+        if tag not in INLINE:
+            self.finish()
+            self.places.append(self.places[-1].enter(node))
+        else:
+            if node.get(COPY) is not None:
+                self.pieces.append(_COPY_START)
+            self._start_inline(node, tag)
+        self.add(node.text)
 
-    def end(self, place: Place) -> None:
-        """Finish the block at `place`, if it has any text."""
-        text = _tidy("".join(self.pieces), place.is_code)
-        if text:
-            size = len(text)
-            self.blocks.append(
-                Block(text, place, min(self.link_length, size), min(self.button_length, size), self.links)
-            )
-        self.pieces.clear()
-        if self.struck_depth:
-            self.pieces.append(_STRUCK_START)
-        self.link_length = self.button_length = 0
-        self.links = self.links[-1:] if self.link_depth else []
-
-    def start_inline(self, node: Any, tag: str) -> None:
+    def _start_inline(self, node: Any, tag: str) -> None:
         if tag == "a":
             self.link_depth += 1
             self.links.append(node)
@@ -228,7 +220,21 @@ class _Writer:
             self.struck_depth += 1
             self.pieces.append(_STRUCK_START)
 
-    def end_inline(self, tag: str) -> None:
+    def end(self, node: Any, tag: str) -> None:
+        """End an element, or pass one that was not started because it is in SKIPPED."""
+        if tag not in INLINE and tag not in SKIPPED:
+            self.finish()
+            self.places.pop()
+        elif tag not in SKIPPED:
+            self._end_inline(tag)
+            if node.get(COPY) is not None:
+                self.pieces.append(_COPY_END)
+        if node.tail:
+            self.add(node.tail)
+        elif tag in INLINE and tag != "wbr" and not self.places[-1].is_code and node.getnext() is not None:
+            self.pieces.append(" ")  # neighbours such as <span>12</span><span>new</span> are drawn apart
+
+    def _end_inline(self, tag: str) -> None:
         if tag == "a":
             self.link_depth -= 1
         elif tag == "button":
@@ -237,27 +243,44 @@ class _Writer:
             self.struck_depth -= 1
             self.pieces.append(_STRUCK_END)
 
+    def add(self, text: str | None) -> None:
+        if text:
+            self.pieces.append(text)
+            if self.link_depth or self.button_depth:
+                length = len(text.strip())
+                self.link_length += length if self.link_depth else 0
+                self.button_length += length if self.button_depth else 0
+
+    def finish(self) -> None:
+        """Finish the current block, if it has any text."""
+        place = self.places[-1]
+        if text := _tidy("".join(self.pieces), place.is_code):
+            size = len(text)
+            lengths = min(self.link_length, size), min(self.button_length, size)
+            self.blocks.append(Block(text, place, *lengths, self.links))
+        self.pieces = [_STRUCK_START] if self.struck_depth else []
+        self.link_length = self.button_length = 0
+        self.links = self.links[-1:] if self.link_depth else []
+
 
 def segment(body: Any) -> list[Block]:
     """Split an lxml element into blocks, in page order."""
     from lxml import etree
 
-    writer, places = _Writer(), [Place(body)]
+    writer = _Writer([Place(body)])
+    writer.add(body.text)
     walker = etree.iterwalk(body, events=("start", "end"))
     for event, node in walker:
         tag = node.tag
         if not isinstance(tag, str) or node is body:
-            if node is body and event == "start" and node.text:
-                writer.add(node.text)
             continue
-        if event == "start":
-            if tag in SKIPPED:
-                walker.skip_subtree()
-            else:
-                _start_element(node, tag, writer, places)
+        if event == "end":
+            writer.end(node, tag)
+        elif tag in SKIPPED:
+            walker.skip_subtree()
         else:
-            _end_element(node, tag, writer, places)
-    writer.end(places[0])
+            writer.start(node, tag)
+    writer.finish()
     return list(_join_prices(writer.blocks))
 
 
@@ -294,32 +317,6 @@ def _add_to_price(price: Block, part: Block) -> str:
         return ""
     strike = "~~" if price.text.startswith("~~") and part.text.startswith("~~") else ""
     return f"{strike}{match['price']}{'.' if is_fraction else ''}{match['part']}{strike}"
-
-
-def _start_element(node: Any, tag: str, writer: _Writer, places: list[Place]) -> None:
-    if tag in INLINE:
-        if node.get(COPY) is not None:
-            writer.pieces.append(_COPY_START)
-        writer.start_inline(node, tag)
-    else:
-        writer.end(places[-1])
-        places.append(places[-1].enter(node))
-    if node.text:
-        writer.add(node.text)
-
-
-def _end_element(node: Any, tag: str, writer: _Writer, places: list[Place]) -> None:
-    if tag not in SKIPPED:
-        if tag in INLINE:
-            writer.end_inline(tag)
-            if node.get(COPY) is not None:
-                writer.pieces.append(_COPY_END)
-        else:
-            writer.end(places.pop())
-    if node.tail:
-        writer.add(node.tail)
-    elif tag in INLINE and tag != "wbr" and not places[-1].is_code and node.getnext() is not None:
-        writer.pieces.append(" ")  # neighbours such as <span>12</span><span>new</span> are drawn apart
 
 
 def _tidy(text: str, is_code: bool) -> str:
