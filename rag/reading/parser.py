@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 
 
 _LENGTHS = struct.Struct(">II")
-_MAX_HEADER = 64 * 1024 * 1024
-_MAX_BODY = 64 * 1024 * 1024
+_MAX_SIZE = 64 * 1024 * 1024
+"""Max. bytes of a header, and of a body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,6 @@ class ExtractedDocument:
     unreadable_pages: tuple[int, ...] = ()
 
 
-class BrokenPipeFrameError(Exception):
-    """A truncated or malformed frame."""
-
-
 def write_frame(stream: IO[bytes], header: dict[str, Any], body: bytes = b"") -> None:
     """Send one frame. Raises OSError if the other process has ended."""
     data = json.dumps(header, ensure_ascii=False).encode("utf-8", "replace")
@@ -67,21 +63,16 @@ def write_frame(stream: IO[bytes], header: dict[str, Any], body: bytes = b"") ->
 
 
 def read_frame(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
-    """Return the next frame, or None at the end of the stream. Raises BrokenPipeFrameError, or ValueError (JSON)."""
+    """Return the next frame, or None at the end of the stream. Raises ValueError for a truncated or malformed one."""
     lengths = stream.read(_LENGTHS.size)
     if not lengths:
         return None
-    if len(lengths) < _LENGTHS.size:
-        raise BrokenPipeFrameError
-    header_size, body_size = _LENGTHS.unpack(lengths)
-    if header_size > _MAX_HEADER or body_size > _MAX_BODY:
-        raise BrokenPipeFrameError
-    data, body = stream.read(header_size), stream.read(body_size)
-    if len(data) < header_size or len(body) < body_size:
-        raise BrokenPipeFrameError
+    if len(lengths) < _LENGTHS.size or max(sizes := _LENGTHS.unpack(lengths)) > _MAX_SIZE:
+        raise ValueError("lengths of a frame")
+    data, body = map(stream.read, sizes)
     header = json.loads(data)
-    if not isinstance(header, dict):
-        raise BrokenPipeFrameError
+    if not isinstance(header, dict) or len(body) < sizes[1]:
+        raise ValueError("contents of a frame")
     return header, body
 
 
@@ -333,7 +324,7 @@ class _Child:
             if request is not None:
                 write_frame(self._requests, request, body)
             frame = read_frame(self._answers)
-        except (OSError, ValueError, BrokenPipeFrameError) as error:
+        except (OSError, ValueError) as error:
             raise _ChildEndedError(timed_out=expired.is_set()) from error
         finally:
             timer.cancel()
