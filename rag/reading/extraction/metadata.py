@@ -251,13 +251,11 @@ def choose_language(declared: str, text: str) -> str:
 
 def _remove_site(title: str, site: str) -> str:
     """Remove a site's name from the end or start of `title`, if a separator sets it off."""
-    parts = _SEPARATORS.split(title)
     marks = list(_SEPARATORS.finditer(title))
-    if len(parts) < 2:
-        return title
-    if _is_same_name(parts[-1], site):
+    if marks and _is_same_name(title[marks[-1].end() :], site):
         return title[: marks[-1].start()].strip()
-    return title[marks[0].end() :].strip() if _is_same_name(parts[0], site) else title
+    is_first = marks and _is_same_name(title[: marks[0].start()], site)
+    return title[marks[0].end() :].strip() if is_first else title
 
 
 def _is_same_name(part: str, site: str) -> bool:

@@ -181,8 +181,7 @@ def _is_whole_page(node: Any, tree: Any) -> bool:
     length = _text_length(node)
     if not length or (not fades and length < _MIN_NOSCRIPT):
         return False
-    body = tree.find("body")
-    total = _text_length(tree if body is None else body)
+    total = _text_length(body_of(tree))
     return total - length <= _OUTSIDE_SHARE * total
 
 
@@ -266,8 +265,10 @@ _CONTAINERS: Final = frozenset(["div", "p", "section", "article"])
 
 def open_panels(tree: Any, hidden: Sequence[Any]) -> None:
     """Reveal those of the `hidden` elements of `tree`, in page order, that a click would reveal."""
-    controls = _find_controls(tree) if hidden else {}
-    panels = Counter(node.getparent() for node in tree.xpath(_TABPANELS)) if hidden else Counter[Any]()
+    if not hidden:
+        return
+    controls = _find_controls(tree)
+    panels = Counter(node.getparent() for node in tree.xpath(_TABPANELS))
     has_tabs = bool(panels) and bool(tree.xpath("//*[@role='tab']"))
     labels = index_by_id(tree) if any(node.get("aria-labelledby") for node in hidden) else {}
     for node in hidden:
