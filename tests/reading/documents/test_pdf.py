@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
-from benchmarks.fidelity import pdf
-from benchmarks.fidelity.case import Case, faults
 from rag.errors import IngestError
 from rag.ingest.chunking import get_chunker
 from rag.reading.documents.pdf import MAX_LINES, read_pdf
 from rag.reading.layout.tables import normalize_glyphs
-from rag.reading.parser import Parser
 from tests.support import locked_pdf
 from tests.support.pdf_files import HELVETICA, PICTURE, lines, make_pdf, text, unicode_map
 
@@ -21,12 +18,6 @@ Placed = tuple[float, float, float, str]
 
 
 LOUD = "THE KEEPER OF THE NORTHERN LIGHT WRITES UP THE LOG OF EVERY NIGHT"
-
-
-@pytest.fixture(scope="module")
-def parser() -> Iterator[Parser]:
-    with Parser() as running:
-        yield running
 
 
 def document(pages: Sequence[Sequence[Placed]], info: str = "") -> bytes:
@@ -114,23 +105,16 @@ def test_lists_and_short_lines() -> None:
 def test_what_the_file_says_of_itself() -> None:
     info = "/Title(Tides)/Author(Anna Berg)/CreationDate(D:20240305101500Z)/ModDate(D:20240401)"
     found = read_pdf(document([paragraph(*BODY)], info), "x.pdf")
-    assert (found.title, found.author, found.published, found.modified) == (
-        "Tides",
-        "Anna Berg",
-        "2024-03-05",
-        "2024-04-01",
-    )
-    found = read_pdf(
-        document([paragraph(*BODY)], "/Title(Microsoft Word - final_v2.docx)/Author(Administrator)"), "tides.pdf"
-    )
+    stated = found.title, found.author, found.published, found.modified
+    assert stated == ("Tides", "Anna Berg", "2024-03-05", "2024-04-01")
+    info = "/Title(Microsoft Word - final_v2.docx)/Author(Administrator)"
+    found = read_pdf(document([paragraph(*BODY)], info), "tides.pdf")
     assert "final" not in found.title and found.author == ""
 
 
 def test_characters_that_share_a_glyph() -> None:
-    assert (
-        normalize_glyphs("⻓江⼤桥的历史，⼀九五七年⼗⽉，⼈⺠ ﬁnd ﬂow")
-        == "长江大桥的历史，一九五七年十月，人民 find flow"
-    )
+    text = "长江大桥的历史，一九五七年十月，人民 find flow"
+    assert normalize_glyphs("⻓江⼤桥的历史，⼀九五七年⼗⽉，⼈⺠ ﬁnd ﬂow") == text
 
 
 def failure(body: bytes) -> str:
@@ -157,29 +141,15 @@ def test_a_locked_file_and_one_that_only_forbids_printing(packed: str, code: str
         assert "Eleven families" in read_pdf(body, "x.pdf").text
 
 
-@pytest.mark.parametrize("case", list(pdf.cases()), ids=lambda case: f"{case.construct}: {case.spelling}")
-def test_constructs(case: Case, parser: Parser) -> None:
-    assert faults(case, parser) == []
-
-
 def test_pages_without_text_are_told() -> None:
     """A scanned page, and one whose font maps to wrong letters, are between readable pages."""
     wrong = {
         letter: chr(0x0F40 + 5 * n) if n % 2 else chr(0x0251 + n) for n, letter in enumerate("abcdefghilmnoprstuwy")
     }
-    font = {
-        "font": f"{HELVETICA}/ToUnicode 4 0 R",
-        "objects": [unicode_map({**wrong, **{c: c for c in LOUD}}), PICTURE],
-    }
-    scan = "q 612 0 0 792 0 0 cm /P1 Do Q"
-    body = make_pdf(
-        lines(60, 700, LOUD),
-        scan,
-        lines(60, 700, LOUD.lower()),
-        lines(60, 700, LOUD),
-        **font,
-        resources="/XObject<</P1 5 0 R>>",
-    )
+    objects = [unicode_map({**wrong, **{c: c for c in LOUD}}), PICTURE]
+    scan, loud, low = "q 612 0 0 792 0 0 cm /P1 Do Q", lines(60, 700, LOUD), lines(60, 700, LOUD.lower())
+    font, resources = f"{HELVETICA}/ToUnicode 4 0 R", "/XObject<</P1 5 0 R>>"
+    body = make_pdf(loud, scan, low, loud, font=font, objects=objects, resources=resources)
     found = read_pdf(body, "x.pdf")
     assert found.unreadable_pages == (2, 3)
     assert found.text.split("\n\n") == ["## Page 1", LOUD, "## Page 4", LOUD]
