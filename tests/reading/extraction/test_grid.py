@@ -6,15 +6,9 @@ import time
 
 import pytest
 
-from rag.reading.extraction.render import markdown
-from rag.reading.extraction.segments import segment
-from rag.reading.extraction.tree import body_of, parse
+from rag.reading.extract import html_to_markdown
 
 HEAD = "<tr><th>Pier</th><th>Day</th><th>Night</th></tr>"
-
-
-def written(html: str) -> str:
-    return markdown(segment(body_of(parse(f"<html><body>{html}</body></html>"))))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +25,7 @@ def written(html: str) -> str:
     ],
 )
 def test_cells(rows: str, text: str) -> None:
-    assert written(f"<table>{HEAD}{rows}</table>") == f"| Pier | Day | Night |\n|---|---|---|\n{text}"
+    assert html_to_markdown(f"<table>{HEAD}{rows}</table>") == f"| Pier | Day | Night |\n|---|---|---|\n{text}"
 
 
 @pytest.mark.parametrize(
@@ -50,7 +44,7 @@ def test_cells(rows: str, text: str) -> None:
     ],
 )
 def test_headers(table: str, first: str) -> None:
-    assert written(f"<table>{table}</table>") == first
+    assert html_to_markdown(f"<table>{table}</table>") == first
 
 
 @pytest.mark.parametrize(
@@ -63,20 +57,20 @@ def test_headers(table: str, first: str) -> None:
     ],
 )
 def test_layout(html: str) -> None:
-    text = written(html)
+    text = html_to_markdown(html)
     assert text.count("|---|") <= 1
     assert "three |" not in text and "| three" not in text
 
 
 def test_a_table_within_a_cell_of_one_that_names_its_columns() -> None:
     inner = "<table><tr><td>4<td>crowns<tr><td>7<td>crowns</table>"
-    text = written(f"<table>{HEAD}<tr><td>A<td>{inner}<td>9</table>")
+    text = html_to_markdown(f"<table>{HEAD}<tr><td>A<td>{inner}<td>9</table>")
     assert text.endswith("| A | 4 crowns; 7 crowns | 9 |")
 
 
 def test_spans_that_would_fill_the_memory() -> None:
     cells = "<td colspan=1000 rowspan=60000>x" * 2000
     began = time.process_time()
-    text = written(f"<table>{HEAD}<tr>{cells}<tr>{cells}</table>")
+    text = html_to_markdown(f"<table>{HEAD}<tr>{cells}<tr>{cells}</table>")
     assert text.count("x") >= 4000 and len(text) < 100_000
     assert time.process_time() - began < 5

@@ -19,12 +19,6 @@ from rag.reading.extraction.metadata import (
 from rag.reading.extraction.tree import parse
 
 
-def read(html: str) -> tuple[str, str, str]:
-    tree = parse(html)
-    facts = read_structured_data(tree)
-    return find_byline(facts, tree)
-
-
 def stated(thing: dict[str, Any]) -> str:
     return f"<script type='application/ld+json'>{json.dumps(thing)}</script>"
 
@@ -64,7 +58,8 @@ REVIEW = {"@type": "Review", "author": {"name": "A Customer"}, "datePublished": 
     ],
 )
 def test_sources(html: str, found: tuple[str, str, str]) -> None:
-    assert read(f"<html><body>{html}</body></html>") == found
+    tree = parse(f"<html><body>{html}</body></html>")
+    assert find_byline(read_structured_data(tree), tree) == found
 
 
 @pytest.mark.parametrize(

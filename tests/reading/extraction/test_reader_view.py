@@ -6,20 +6,10 @@ import time
 
 import pytest
 
-from rag.reading.extract import extract_html, make_reader_view
-from rag.reading.extraction.render import markdown
-from rag.reading.extraction.segments import segment
-from rag.reading.extraction.tree import body_of, parse
+from rag.reading.extract import extract_html, html_to_markdown
 
 URL = "https://a.example/"
 PROSE = "<h1>Logs</h1><p>The keepers of the lamps write their logs by hand on each day of the year.</p>"
-
-
-def read(html: str) -> str:
-    source = f"<html><body>{html}</body></html>"
-    tree = parse(source)
-    make_reader_view(tree, source)
-    return markdown(segment(body_of(tree)))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +46,7 @@ def read(html: str) -> str:
     ],
 )  # fmt: skip
 def test_what_is_read(html: str, text: str) -> None:
-    assert read(html) == text
+    assert html_to_markdown(f"<html><body>{html}</body></html>") == text
 
 
 @pytest.mark.parametrize(
