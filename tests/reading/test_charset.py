@@ -48,17 +48,10 @@ def page(text: str, meta: str = "") -> str:
         (CHINESE, "utf-8-sig", "gbk", ""),
         (CHINESE, "utf-16", None, ""),
         (CHINESE, "utf-16", "utf-16", ""),
-        (TAIWAN, "big5", "big5", ""),
         (TAIWAN, "big5", None, "Big5"),
-        (TAIWAN, "big5", None, ""),
         (FRENCH, "cp1252", "iso-8859-1", ""),
         (FRENCH, "cp1252", None, "windows-1252"),
-        (FRENCH, "cp1252", None, ""),
         (FRENCH, "utf-8", "latin1", ""),
-        ("日本語の文章です。これは試験のための文です。", "shift_jis", "Shift_JIS", ""),
-        ("日本語の文章です。これは試験のための文です。", "euc-jp", None, "euc-jp"),
-        ("한국어 문장입니다. 이것은 시험입니다.", "cp949", "euc-kr", ""),
-        ("Привет, мир. Это проверка кодировки.", "koi8-r", "koi8-r", ""),
         ("Plain words.", "ascii", None, ""),
     ],
 )
@@ -215,12 +208,10 @@ def test_a_stray_byte_in_a_page_of_few_other_letters(stray: bytes) -> None:
     assert decode(b"<p>Mind the step</p>" + stray, "utf-8") == "<p>Mind the step</p>" + stray.decode("cp1252")
 
 
-@pytest.mark.parametrize(
-    ("text", "windows", "iso"), [(POLISH, "cp1250", "iso-8859-2"), (CZECH, "cp1250", "iso-8859-2")]
-)
-def test_what_windows_has_beyond_iso_8859(text: str, windows: str, iso: str) -> None:
-    assert decode(page(text).encode(windows), iso) == page(text)
-    assert decode(page(text).encode(iso) + b"\x84x\x94 \x96", iso) == page(text) + "„x” –"
+@pytest.mark.parametrize("text", [POLISH, CZECH])
+def test_what_windows_has_beyond_iso_8859(text: str) -> None:
+    assert decode(page(text).encode("cp1250"), "iso-8859-2") == page(text)
+    assert decode(page(text).encode("iso-8859-2") + b"\x84x\x94 \x96", "iso-8859-2") == page(text) + "„x” –"
     assert decode("Café à 5 €".encode("iso-8859-15") + b" \x96", "iso-8859-15") == "Café à 5 € –"
 
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -73,17 +72,10 @@ def test_refusals_keep_their_reason_and_the_process(parser: Parser) -> None:
 def test_one_process_serves_many_pages_and_threads(parser: Parser) -> None:
     parser.parse(b"<p>One.</p>", "text/html", None, "x")
     before = parser.process_ids[0]
-    titles: dict[int, str] = {}
-
-    def work(number: int) -> None:
-        titles[number] = parser.parse(generated_page(number).encode(), "text/html", None, "x").title
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert titles == {number: f"Report {number}" for number in range(20)}
+    pages = [generated_page(number).encode() for number in range(20)]
+    with ThreadPoolExecutor(20) as pool:
+        found = pool.map(lambda page: parser.parse(page, "text/html", None, "x").title, pages)
+    assert list(found) == [f"Report {number}" for number in range(20)]
     assert parser.process_ids[0] == before
 
 
@@ -148,16 +140,12 @@ def test_closing_does_not_wait_for_pages_in_progress() -> None:
             time.sleep(0.01)
         began = time.monotonic()
         parser.close()
-        codes = [_code_of(one.exception(30)) for one in reading]
+        codes = [getattr(one.exception(30), "code", "") for one in reading]
         assert time.monotonic() - began < 20
         assert "cancelled" in codes
         assert set(codes) <= {"cancelled", ""}  # a late one may have found a new child process
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
-
-
-def _code_of(error: BaseException | None) -> str:
-    return error.code if isinstance(error, IngestError) else ""
 
 
 def test_the_process_loads_neither_torch_nor_streamlit() -> None:
