@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
+from rag.web.media import ODT
+
 _OOXML = "http://schemas.openxmlformats.org"
 _NAMESPACES = {
     "w": f"{_OOXML}/wordprocessingml/2006/main",
@@ -143,14 +145,15 @@ def xlsx(rows: Sequence[Sequence[object]]) -> bytes:
 
 def odt(body: str, styles: str = "", **parts: str) -> bytes:
     """Return an OpenDocument text with the XML of its body and automatic styles; `parts` are other files in it."""
+    return opendocument(ODT, f"<office:text>{body}</office:text>", styles, **parts)
+
+
+def opendocument(kind: str, body: str, styles: str = "", **parts: str) -> bytes:
     content = (
         f"<office:document-content {_ODF_NAMESPACES}><office:automatic-styles>{styles}</office:automatic-styles>"
-        f"<office:body><office:text>{body}</office:text></office:body></office:document-content>"
+        f"<office:body>{body}</office:body></office:document-content>"
     )
-    return zipped(
-        {"content.xml": content, "META-INF/manifest.xml": "<manifest/>", **parts},
-        "application/vnd.oasis.opendocument.text",
-    )
+    return zipped({"content.xml": content, "META-INF/manifest.xml": "<manifest/>", **parts}, kind)
 
 
 def odt_properties(inside: str) -> str:

@@ -47,10 +47,11 @@ def code(source: object, *outputs: dict[str, Any]) -> dict[str, Any]:
 
 def test_texts_and_code() -> None:
     cells = ({"cell_type": "markdown", "source": ["# Depth\n", "See [x](y)."]}, code(["a = 1\n", "a"]), code(" "))
-    assert (
-        notebook_text(*cells, metadata={"language_info": {"name": "julia"}})
-        == "# Depth\nSee x.\n\n```julia\na = 1\na\n```"
-    )
+    text = notebook_text(*cells, metadata={"language_info": {"name": "julia"}})
+    assert text == "# Depth\nSee x.\n\n```julia\na = 1\na\n```"
+
+
+FRAME = ["<table><tr><th></th><th>a</th></tr>", "<tr><td>0</td><td></td></tr></table>"]
 
 
 @pytest.mark.parametrize(
@@ -60,15 +61,7 @@ def test_texts_and_code() -> None:
         ({"data": {"text/plain": "7", "image/png": "iVBO"}}, "```\n7\n```"),
         ({"data": {"text/plain": "x", "text/markdown": "**7** [m](u)"}}, "**7** m"),
         ({"data": {"text/plain": "x", "text/latex": "$x^2$"}}, "$x^2$"),
-        (
-            {
-                "data": {
-                    "text/plain": "x",
-                    "text/html": ["<table><tr><th></th><th>a</th></tr>", "<tr><td>0</td><td></td></tr></table>"],
-                }
-            },
-            "|  | a |\n|---|---|\n| 0 |  |",
-        ),
+        ({"data": {"text/plain": "x", "text/html": FRAME}}, "|  | a |\n|---|---|\n| 0 |  |"),
         ({"data": {"text/plain": "<Plot>", "text/html": "<div id=plot></div>"}}, "```\n<Plot>\n```"),
         ({"ename": "ValueError", "evalue": "no", "traceback": ["\x1b[31m"]}, "```\nValueError: no\n```"),
     ],
@@ -116,17 +109,6 @@ def test_subrip_in_an_older_charset() -> None:
     assert (found.title, found.text) == ("lamp", "[00:00:01] 灯塔每晚六点亮灯， 直到天明。")
 
 
-_ODF = 'xmlns:{0}="urn:oasis:names:tc:opendocument:xmlns:{0}:1.0"'
-_NAMES = " ".join(
-    [*map(_ODF.format, ("office", "text", "table")), 'xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"']
-)
-
-
-def opendocument(kind: str, inside: str) -> bytes:
-    content = f"<office:document-content {_NAMES}><office:body>{inside}</office:body></office:document-content>"
-    return office.zipped({"content.xml": content, "META-INF/manifest.xml": "<manifest/>"}, kind)
-
-
 def text_of(body: bytes, kind: str) -> str:
     return read_office(body, "x", kind).text
 
@@ -135,21 +117,18 @@ def test_sheets() -> None:
     assert text_of(office.xls(["Pier", "2022", "2023"], ["North", "", 3.5]), XLS) == (
         "## Fees\n\n| Pier | 2022 | 2023 |\n|---|---|---|\n| North |  | 3.5 |"
     )
-    said = "office:value-type='string'"
-    cell, row = (
-        f"<table:table-cell {said}><text:p>{{}}</text:p></table:table-cell>",
-        "<table:table-row>{}{}</table:table-row>",
-    )
+    cell = "<table:table-cell office:value-type='string'><text:p>{}</text:p></table:table-cell>"
+    row = "<table:table-row>{}{}</table:table-row>"
     texts = (("Pier", "2022"), ("North", "7"))
     rows = "".join(row.format(*map(cell.format, two)) for two in texts)
     table = f"<office:spreadsheet><table:table table:name='Fees'>{rows}</table:table></office:spreadsheet>"
-    assert text_of(opendocument(ODS, table), ODS) == "## Fees\n\n| Pier | 2022 |\n|---|---|\n| North | 7 |"
+    assert text_of(office.opendocument(ODS, table), ODS) == "## Fees\n\n| Pier | 2022 |\n|---|---|\n| North | 7 |"
 
 
 def test_slides() -> None:
     box = "<draw:frame><draw:text-box><text:p>The tower opens at six.</text:p></draw:text-box></draw:frame>"
     page = f"<office:presentation><draw:page draw:name='Hours'>{box}</draw:page></office:presentation>"
-    assert text_of(opendocument(ODP, page), ODP) == "## Hours\n\nThe tower opens at six."
+    assert text_of(office.opendocument(ODP, page), ODP) == "## Hours\n\nThe tower opens at six."
 
 
 def test_rich_text() -> None:
