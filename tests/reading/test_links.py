@@ -66,11 +66,8 @@ def test_what_leads_to_no_page(href: str) -> None:
 
 
 def test_each_once_in_order() -> None:
-    assert links("<a href='/b'>1</a><a href='/a'>2</a><a href='/b#x'>3</a><map><area href='/c'></map>") == [
-        "/b",
-        "/a",
-        "/c",
-    ]
+    areas = "<map><area href='/c'></map>"
+    assert links(f"<a href='/b'>1</a><a href='/a'>2</a><a href='/b#x'>3</a>{areas}") == ["/b", "/a", "/c"]
 
 
 @pytest.mark.parametrize("rel", ["nofollow", "external NOFOLLOW", "ugc nofollow"])
@@ -211,20 +208,31 @@ def index(*urls: str) -> str:
     return f"<sitemapindex {NAMESPACE}>{''.join(f'<sitemap><loc>{url}</loc></sitemap>' for url in urls)}</sitemapindex>"
 
 
-class TestParsing:
-    def test_pages(self) -> None:
-        text = page_map("/a", "/b?x=1&amp;y=2", more="<lastmod>2024-03-05T08:00:00+08:00</lastmod>")
-        date = "2024-03-05T08:00:00+08:00"
-        assert parse_sitemap(text.encode(), SITEMAP) == (
-            [],
-            [("https://example.com/a", date), ("https://example.com/b?x=1&y=2", date)],
-        )
+DATE = "2024-03-05T08:00:00+08:00"
+LINES = "\ufeffhttps://example.com/a\r\n\r\nwords\nhttps://example.com/b\nftp://example.com/c\n"
+CUT_GZIP = gzip.compress(page_map("/a").encode())[:30]
 
-    def test_index(self) -> None:
-        assert parse_sitemap(index("/one.xml", "https://example.com/two.xml.gz").encode(), SITEMAP) == (
-            ["https://example.com/one.xml", "https://example.com/two.xml.gz"],
-            [],
-        )
+
+class TestParsing:
+    @pytest.mark.parametrize(
+        ("body", "maps", "pages"),
+        [
+            (
+                page_map("/a", "/b?x=1&amp;y=2", more=f"<lastmod>{DATE}</lastmod>"),
+                [],
+                [("/a", DATE), ("/b?x=1&y=2", DATE)],
+            ),
+            (gzip.compress(page_map("/a").encode()), [], [("/a", "")]),
+            (index("/one.xml", "https://example.com/two.xml.gz"), ["/one.xml", "/two.xml.gz"], []),
+            (LINES, [], [("/a", ""), ("/b", "")]),
+            (RSS, [], [("/one", "2024-03-05T04:00:00Z"), ("/two", "")]),
+        ],
+        ids=["pages", "gzip", "index", "plain text", "feed"],
+    )
+    def test_kinds(self, body: str | bytes, maps: list[str], pages: list[tuple[str, str]]) -> None:
+        found = parse_sitemap(body.encode() if isinstance(body, str) else body, SITEMAP)
+        site = "https://example.com"
+        assert found == ([site + path for path in maps], [(site + path, modified) for path, modified in pages])
 
     @pytest.mark.parametrize("date", ["2024", "2024-03", "2024-03-05", "2024-03-05T12:00Z", "2024-03-05T12:00:01.5Z"])
     def test_dates(self, date: str) -> None:
@@ -232,26 +240,14 @@ class TestParsing:
         assert parse_sitemap(text.encode(), SITEMAP)[1][0][1] == date
         assert parse_sitemap(text.replace("2024", "yesterday").encode(), SITEMAP)[1][0][1] == ""
 
-    def test_gzip(self) -> None:
-        assert parse_sitemap(gzip.compress(page_map("/a").encode()), SITEMAP)[1] == [("https://example.com/a", "")]
-
-    def test_plain_text(self) -> None:
-        text = "\ufeffhttps://example.com/a\r\n\r\nwords\nhttps://example.com/b\nftp://example.com/c\n"
-        assert [page[0][-1] for page in parse_sitemap(text.encode(), SITEMAP)[1]] == ["a", "b"]
-
-    def test_a_feed(self) -> None:
-        assert parse_sitemap(RSS.encode(), SITEMAP)[1][1] == ("https://example.com/two", "")
-
     def test_a_damaged_one_gives_what_it_can(self) -> None:
         cut = page_map(*(f"/{number}" for number in range(100)))[:1000]
         found = parse_sitemap(cut.encode(), SITEMAP)[1]
         assert 5 < len(found) < 100
-        assert sitemap_task(gzip.compress(page_map("/a").encode())[:30], {"url": SITEMAP}) == {
-            "sitemaps": [],
-            "pages": [],
-        }
 
-    @pytest.mark.parametrize("body", [b"", b"<html><body>404</body></html>", b"<urlset/>", b"<", b"\x1f\x8bnot gzip"])
+    @pytest.mark.parametrize(
+        "body", [b"", b"<html><body>404</body></html>", b"<urlset/>", b"<", b"\x1f\x8bnot gzip", CUT_GZIP]
+    )
     def test_nothing(self, body: bytes) -> None:
         assert sitemap_task(body, {"url": SITEMAP}) == {"sitemaps": [], "pages": []}
 
@@ -260,11 +256,8 @@ class TestParsing:
         assert len(parse_sitemap(page_map(*(f"/{number}" for number in range(100))).encode(), SITEMAP)[1]) == 10
 
     def test_bombs_are_harmless(self, parser: Parser) -> None:
-        for body in (
-            BOMB.encode(),
-            gzip.compress(b"<urlset>" + b"<url>" * 12_000_000),
-            BOMB.replace("rss", "urlset").encode(),
-        ):
+        packed = gzip.compress(b"<urlset>" + b"<url>" * 12_000_000)
+        for body in (BOMB.encode(), packed, BOMB.replace("rss", "urlset").encode()):
             made = parser.run("sitemap", body, url=SITEMAP)
             assert len(made["pages"]) <= 1
         assert parser.run("sitemap", page_map("/a").encode(), url=SITEMAP)["pages"] == [["https://example.com/a", ""]]
@@ -272,10 +265,6 @@ class TestParsing:
     def test_files_of_the_machine_are_not_read(self) -> None:
         text = page_map("/&x;").replace("<urlset", '<!DOCTYPE u [<!ENTITY x SYSTEM "file:///etc/passwd">]><urlset')
         assert not any("root" in url for url, _ in parse_sitemap(text.encode(), SITEMAP)[1])
-
-
-def addresses(text: str) -> list[str]:
-    return [texts.get("loc", "") for _, texts in iter_entries(text)]
 
 
 @pytest.mark.parametrize(
@@ -297,7 +286,7 @@ def addresses(text: str) -> list[str]:
     ],
 )
 def test_entries(text: str, found: list[str]) -> None:
-    assert addresses(text) == found
+    assert [texts.get("loc", "") for _, texts in iter_entries(text)] == found
 
 
 def test_what_a_document_is() -> None:

@@ -6,6 +6,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from io import BytesIO
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -50,9 +51,9 @@ def picture(content: str, turn: int = 0) -> Image.Image:
     )
 
 
-def written(image: Image.Image, kind: str = "PNG") -> bytes:
+def written(image: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
     file = BytesIO()
-    image.save(file, kind)
+    image.save(file, kind, **options)
     return file.getvalue()
 
 
@@ -75,12 +76,9 @@ def test_transparent_pictures_are_rotated_by_their_exif_like_others(kind: str, o
     image.paste((0, 0, 255, 255), (0, 0, 10, 5))
     exif = Image.Exif()
     exif[0x0112] = orientation
-    bodies = []
-    for version in (image, Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")):
-        file = BytesIO()
-        version.save(file, kind, exif=exif.tobytes() if kind != "TIFF" else exif, lossless=True)
-        bodies.append(file.getvalue())
-    transparent, opaque = (decode_image(body, "scan") for body in bodies)
+    options = {"exif": exif.tobytes() if kind != "TIFF" else exif, "lossless": True}
+    on_white = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
+    transparent, opaque = (decode_image(written(one, kind, **options), "scan") for one in (image, on_white))
     assert transparent.shape == opaque.shape == ((20, 30, 3) if orientation < 5 else (30, 20, 3))
     assert (transparent == opaque).all()
 
