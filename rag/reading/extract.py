@@ -6,7 +6,8 @@ Runs in the child process of `rag.reading.parser`, because a hostile page can ke
 from __future__ import annotations
 
 import copy
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any
 
 from rag.errors import IngestError
 from rag.reading.charset import decode
@@ -59,41 +60,28 @@ from rag.types import because
 from rag.web.guard import printable
 from rag.web.media import MEDIA_TYPES
 
-# A tree is searched only for constructs whose markers appear in its source: most pages have none.
-_GRIDS: Final = ("columnheader", "gridcell", '="cell"', "role=cell")
-_STRUCK: Final = ("line-through", "strike", "deletion")
-_FORMULAS: Final = ("math", "athJax", "katex", "latex", 'alt="$', 'alt="\\(')
-_TABS: Final = ("tabpanel", "tab-", "tabs", "tabcontent", "tabbed")
-_DRAWN: Final = ("aria-hidden",)
-_ANCHORS: Final = ('href="#', "href='#", "href=#")
-_LISTINGS: Final = ("<pre", "<PRE", "<code", "white-space", "blob-code", "syntaxhighlighter")
-
 
 def make_reader_view(tree: Any, source: str) -> None:
     """Reduce `tree` to what a reader sees; it is parsed from `source` and still has its scripts."""
 
-    def has(signs: tuple[str, ...]) -> bool:
-        return any(sign in source for sign in signs)
+    def run(step: Callable[[Any], None], *signs: str) -> None:
+        """Search the tree only for constructs with a sign in its source: most pages have none."""
+        if any(sign in source for sign in signs):
+            step(tree)
 
-    if has(_GRIDS):
-        name_table_parts(tree)
-    if has(_STRUCK):
-        mark_struck(tree)
-    if has(_FORMULAS):
-        write_formulas(tree)  # before hidden elements and scripts are dropped: some formulas are in them
+    run(name_table_parts, "columnheader", "gridcell", '="cell"', "role=cell")
+    run(mark_struck, "line-through", "strike", "deletion")
+    # Before hidden elements and scripts are dropped: some formulas are in them.
+    run(write_formulas, "math", "athJax", "katex", "latex", 'alt="$', 'alt="\\(')
     hidden = find_hidden(tree)
     open_panels(tree, hidden)
-    if has(_TABS):
-        name_panels(tree)
+    run(name_panels, "tabpanel", "tab-", "tabs", "tabcontent", "tabbed")
     for node in hidden:
         if is_hidden(node):
             drop(node)
-    if has(_DRAWN):
-        mark_copies(tree)
-    if has(_ANCHORS):
-        drop_contents(tree)
-    if has(_LISTINGS):
-        write_listings(tree)
+    run(mark_copies, "aria-hidden")
+    run(drop_contents, 'href="#', "href='#", "href=#")
+    run(write_listings, "<pre", "<PRE", "<code", "white-space", "blob-code", "syntaxhighlighter")
     write_notation(tree, source)
 
 
