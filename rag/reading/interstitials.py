@@ -17,7 +17,7 @@ class Interstitial:
     """A kind of interstitial. `strong` matches phrases that only this kind has, `weak` other typical ones.
 
     A text of up to `max_length` (see `rag.text.weigh`) matches if it has a strong phrase and matching sentences make up
-    `share` of it, or half of that if the page has one of `signals`.
+    `share` of it, or half of that if the page has the `signal`.
     """
 
     code: str
@@ -25,7 +25,7 @@ class Interstitial:
     weak: re.Pattern[str]
     max_length: float
     share: float
-    signals: frozenset[str]
+    signal: str
 
 
 def _compile_any(*patterns: str) -> re.Pattern[str]:
@@ -54,7 +54,7 @@ _SCRIPTS = Interstitial(
     ),
     700,
     0.6,
-    frozenset(["app_root"]),
+    "app_root",
 )
 
 _CONSENT = Interstitial(
@@ -89,7 +89,7 @@ _CONSENT = Interstitial(
     ),
     3500,
     0.6,
-    frozenset(["consent"]),
+    "consent",
 )
 
 _LOGIN = Interstitial(
@@ -124,7 +124,7 @@ _LOGIN = Interstitial(
     ),
     1600,
     0.55,
-    frozenset(["password"]),
+    "password",
 )
 
 _CAPTCHA = Interstitial(
@@ -174,7 +174,7 @@ _CAPTCHA = Interstitial(
     ),
     1800,
     0.5,
-    frozenset(["captcha"]),
+    "captcha",
 )
 
 _MISSING = Interstitial(
@@ -217,7 +217,7 @@ _MISSING = Interstitial(
     ),
     2200,
     0.5,
-    frozenset(),
+    "",
 )
 
 _MOVED = Interstitial(
@@ -246,7 +246,7 @@ _MOVED = Interstitial(
     ),
     700,
     0.7,
-    frozenset(["refresh"]),
+    "refresh",
 )
 
 INTERSTITIALS = (_CAPTCHA, _MISSING, _CONSENT, _LOGIN, _MOVED, _SCRIPTS)

@@ -249,7 +249,7 @@ def _find_interstitial_text(interstitial: Interstitial, extracted: ExtractedDocu
     share, sentence = match_interstitial(interstitial, text)
     if has_title and (size <= _BRIEF_PAGE or (sentence and share >= interstitial.share / 2)):
         return sentence or extracted.title
-    has_signal = bool(interstitial.signals.intersection(extracted.signals))
+    has_signal = interstitial.signal in extracted.signals
     if has_signal and size <= _BRIEF_PAGE and share >= interstitial.share:
         return sentence or extracted.title or extracted.text
     needed = interstitial.share / 2 if has_signal else interstitial.share
