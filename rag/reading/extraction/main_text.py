@@ -18,15 +18,7 @@ from itertools import accumulate, compress, groupby, islice
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from rag.reading.extraction.features import (
-    HEADINGS,
-    PRICE,
-    Forest,
-    Trigrams,
-    build_features,
-    load_forest,
-    split_words,
-)
+from rag.reading.extraction.features import HEADINGS, PRICE, Forest, Trigrams, build_features, load_forest, split_words
 from rag.reading.extraction.metadata import (
     Byline,
     SchemaObject,
@@ -36,7 +28,7 @@ from rag.reading.extraction.metadata import (
     strip_tags,
     to_text,
 )
-from rag.reading.extraction.render import find_data_tables, find_repeated, find_table, format_term, markdown
+from rag.reading.extraction.render import find_data_tables, find_outermost, find_repeated, format_term, markdown
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, segment
 from rag.reading.extraction.tree import PANEL_LABEL, extract_flat_text
 from rag.text import collapse_spaces, lazy_regex, letters_and_digits
@@ -149,19 +141,14 @@ class _Name(NamedTuple):
 
 
 def extract_main_text(
-    body: Any,
-    structured_data: StructuredData,
-    byline: Byline,
-    *,
-    is_huge: bool = False,
-    forest: Forest | None = None,
+    body: Any, structured_data: StructuredData, byline: Byline, *, is_huge: bool, forest: Forest | None
 ) -> str:
     """Return the Markdown of the main text in `body`, an lxml element without hidden parts."""
     if is_huge:
         return extract_flat_text(body)
     blocks = segment(body)
     if len(blocks) > _MAX_BLOCKS:
-        return markdown(_drop_boilerplate(blocks))
+        return markdown(list(compress(blocks, _select_content(blocks))))
     rows = score_blocks(body, blocks, structured_data, forest)
     if structured_data.is_article:
         rows = add_byline(rows, byline)
@@ -180,8 +167,7 @@ def score_blocks(
     forest = forest or load_forest()
     probabilities = [forest.probability(row) for row in rows]
     if sum(sizes) <= _SHORT_PAGE:
-        ids = {id(block) for block in _drop_boilerplate(blocks)}
-        selected = [id(block) in ids for block in blocks]
+        selected = _select_content(blocks)
     else:
         selected = select_blocks(probabilities, sizes)
         if not structured_data.is_article:
@@ -209,10 +195,10 @@ def extract_with_trafilatura(body: Any) -> str:
     return trafilatura.extract(root, output_format="markdown", include_links=False, fast=True) or ""
 
 
-def _drop_boilerplate(blocks: Sequence[Block]) -> list[Block]:
-    """Return the blocks outside menus, forms, footers and the like, or all blocks if none are left."""
-    remaining = [block for block in blocks if not (block.place.landmarks & _BOILERPLATE or block.place.roles & _NOISE)]
-    return remaining or list(blocks)
+def _select_content(blocks: Sequence[Block]) -> list[bool]:
+    """Select the blocks outside menus, forms, footers and the like, or all blocks if there are none."""
+    flags = [not (block.place.landmarks & _BOILERPLATE or block.place.roles & _NOISE) for block in blocks]
+    return flags if any(flags) else [True] * len(blocks)
 
 
 def select_blocks(probabilities: Sequence[float], sizes: Sequence[int], recall_weight: float = 1.0) -> list[bool]:
@@ -356,7 +342,7 @@ def drop_repeats(blocks: Sequence[Block], selected: Sequence[bool]) -> list[bool
 
 def _is_part(block: Block, tables: Collection[Any]) -> bool:
     """Return whether a block is part of a quotation or of one of these tables."""
-    return block.find_above(("blockquote",)) is not None or find_table(block, tables) is not None
+    return block.find_above(("blockquote",)) is not None or find_outermost(block, tables) is not None
 
 
 def drop_teasers(blocks: Sequence[Block], selected: Sequence[bool], sizes: Sequence[int]) -> list[bool]:
@@ -377,7 +363,7 @@ def _is_teaser(block: Block) -> bool:
 
 def _complete_tables(blocks: Sequence[Block], selected: Sequence[bool], sizes: Sequence[int]) -> list[bool]:
     tables = find_data_tables(blocks)
-    owners = [find_table(block, tables) for block in blocks]
+    owners = [find_outermost(block, tables) for block in blocks]
     balance: dict[Any, float] = {}
     for table, is_selected, size in zip(owners, selected, sizes, strict=True):
         if table is not None:

@@ -127,7 +127,7 @@ def _iter_pieces(blocks: Sequence[Block]) -> Iterator[tuple[Any, str]]:
     cards = find_cards(blocks)
     blocks = _begin_with_names(_begin_with_headings(blocks, cards), cards)
     tables, progress = find_data_tables(blocks), _Progress(cards)
-    for table, group in groupby(blocks, key=lambda block: find_table(block, tables)):
+    for table, group in groupby(blocks, key=lambda block: find_outermost(block, tables)):
         if table is None:
             yield from _iter_prose(list(group), progress)
             continue
@@ -183,7 +183,7 @@ def _format_block(block: Block, progress: _Progress) -> tuple[Any, str]:
     place, text = block.place, block.text
     if place.is_code:
         return None, fence_code(text)
-    card = _card_of(block, progress.cards)
+    card = find_outermost(block, progress.cards)
     if card is not None:
         return card.getparent(), progress.mark(card) + collapse_spaces(text)
     tag = place.node.tag
@@ -270,12 +270,8 @@ def _begins_with_amount(text: str) -> bool:
 
 def _entry_around(block: Block, cards: Collection[Any]) -> Any:
     """Return the card or the list item that a block is a line of, or None."""
-    card = _card_of(block, cards)
+    card = find_outermost(block, cards)
     return card if card is not None or block.place.node.tag in HEADINGS else _item_of(block)[0]
-
-
-def _card_of(block: Block, cards: Collection[Any]) -> Any:
-    return next((node for node in block.place.ancestors if node in cards), None)
 
 
 def _is_card(blocks: Sequence[Block]) -> bool:
@@ -350,9 +346,9 @@ def find_data_tables(blocks: Iterable[Block]) -> set[Any]:
     return tables
 
 
-def find_table(block: Block, tables: Collection[Any]) -> Any:
-    """Return the one of `tables` that a block is in, or None."""
-    return next((node for node in block.place.ancestors if node.tag == "table" and node in tables), None)
+def find_outermost(block: Block, elements: Collection[Any]) -> Any:
+    """Return the outermost of `elements`, such as cards or tables, that a block is in, or None."""
+    return next((node for node in block.place.ancestors if node in elements), None)
 
 
 def _cell_of(block: Block, table: Any) -> Any:
