@@ -9,7 +9,7 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from statistics import mean, median
 
@@ -313,8 +313,12 @@ class Cell:
     """A cell of a row: one line, or several below each other."""
 
     lines: list[list[Word]]
-    x: float
-    end: float
+    x: float = field(init=False)
+    end: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.x = min((word.x for words in self.lines for word in words), default=0.0)
+        self.end = max((word.end for words in self.lines for word in words), default=0.0)
 
     @property
     def text(self) -> str:
@@ -410,7 +414,7 @@ def _split_row(row: Sequence[list[list[Word]]]) -> list[list[str]]:
     for column, lines in enumerate(row):
         for words in lines:
             parts[next(n for n, edge in enumerate(edges) if words[0].y >= edge)][column].append(words)
-    return [[Cell(lines, 0, 0).text for lines in part] for part in parts]
+    return [[Cell(lines).text for lines in part] for part in parts]
 
 
 def _read_unruled(lines: Sequence[list[Word]], gap: float, horizontal: Sequence[Rule]) -> list[Line]:
@@ -444,7 +448,7 @@ def _group_rows(lines: Sequence[list[Word]], gap: float) -> list[Row]:
     """Group lines into rows; a line drawn to the right of earlier lines joins their row."""
     rows: list[Row] = []
     for words in lines:
-        cells = [Cell([cell], min(w.x for w in cell), max(w.end for w in cell)) for cell in split_cells(words, gap)]
+        cells = [Cell([cell]) for cell in split_cells(words, gap)]
         y, size = words[0].y, max(word.size for word in words)
         if rows and _is_adjacent(rows[-1], cells, y, size):
             _add_cells(rows[-1], cells, words, y)
@@ -453,12 +457,8 @@ def _group_rows(lines: Sequence[list[Word]], gap: float) -> list[Row]:
             group = rows[-back:]
             is_beside = group[-1].bottom - 0.3 * size < y < group[0].top + 0.3 * size
             if is_beside and all(len(r.cells) == 1 and r.cells[0].end < cells[0].x for r in group):
-                pile = Cell(
-                    [w for r in group for w in r.lines],
-                    min(r.cells[0].x for r in group),
-                    max(r.cells[0].end for r in group),
-                )
-                rows[-back:] = [Row([pile], group[0].top, group[-1].bottom, size, list(pile.lines))]
+                pile = [line for r in group for line in r.lines]
+                rows[-back:] = [Row([Cell(pile)], group[0].top, group[-1].bottom, size, list(pile))]
                 _add_cells(rows[-1], cells, words, y)
                 break
         else:
@@ -477,8 +477,7 @@ def _is_adjacent(row: Row, cells: Sequence[Cell], y: float, size: float) -> bool
 def _add_cells(row: Row, cells: Sequence[Cell], words: list[Word], y: float) -> None:
     last = row.cells[-1]
     if len(cells) == 1 and y < row.top - 0.3 * row.size and cells[0].x < last.end:
-        last.lines += cells[0].lines
-        last.x, last.end = min(last.x, cells[0].x), max(last.end, cells[0].end)
+        row.cells[-1] = Cell(last.lines + cells[0].lines)
     else:
         row.cells += cells
     row.bottom = min(row.bottom, y)
