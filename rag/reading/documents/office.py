@@ -237,11 +237,8 @@ class Walker:
             column = to_int(get_val(row, "{*}trPr/{*}gridBefore"), 0)
             cells: list[list[Any]] = [["", column, 1]] if column else []
             for cell in unwrap(row):
-                if (
-                    get_tag(cell) != "tc"
-                    or cell.find("{*}tcPr/{*}cellDel") is not None
-                    or is_on(cell.get("hMerge", ""))
-                ):
+                is_left_out = cell.find("{*}tcPr/{*}cellDel") is not None or is_on(cell.get("hMerge", ""))
+                if get_tag(cell) != "tc" or is_left_out:
                     continue
                 if column in open_cells and _is_merged(cell):
                     open_cells[column][2] += 1

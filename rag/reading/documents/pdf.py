@@ -25,13 +25,7 @@ from rag.reading.extraction.metadata import (
     title_from_url,
     too_long_error,
 )
-from rag.reading.layout.document import (
-    RecognizedPages,
-    add_scans,
-    build_document,
-    format_heading,
-    has_letters,
-)
+from rag.reading.layout.document import RecognizedPages, add_scans, build_document, format_heading, has_letters
 from rag.reading.layout.tables import (
     RAISED_SHARE,
     Box,
@@ -72,15 +66,15 @@ _SAMPLE_SIZE = 100
 class PageText:
     """The words that pdfium finds on a page."""
 
-    def __init__(self, text: PdfTextPage, limit: int) -> None:
-        """Read up to `limit` characters."""
+    def __init__(self, text: PdfTextPage) -> None:
+        """Read up to MAX_CHARACTERS."""
         import pypdfium2.raw as pdfium
 
         self._pdfium, self._text = pdfium, text.raw
         self._first, self._last, self._matrix = pdfium.FS_RECTF(), pdfium.FS_RECTF(), pdfium.FS_MATRIX()
         self._x, self._y = ctypes.c_double(), ctypes.c_double()
         self._name, self._flags = ctypes.create_string_buffer(100), ctypes.c_int()
-        self._count = min(pdfium.FPDFText_CountChars(text), limit)
+        self._count = min(pdfium.FPDFText_CountChars(text), MAX_CHARACTERS)
         self._characters = _ALEF_LAM.sub(self._order_letters, self._read_text())
 
     def lines(self) -> list[list[Word]]:
@@ -369,7 +363,7 @@ def _read_pages(document: PdfDocument, url: str) -> tuple[list[list[Line]], list
         lines: list[Line] = []
         try:
             with closing(document[number - 1]) as page, closing(page.get_textpage()) as text:
-                words = PageText(text, MAX_CHARACTERS)
+                words = PageText(text)
                 lines = _read_lines(page, words)
                 if not has_letters(lines):
                     pictures += [number] if _is_picture(page) else []
@@ -399,10 +393,8 @@ def _read_lines(page: PdfPage, text: PageText) -> list[Line]:
     rotation = rotations.most_common(1)[0][0] if rotations else 0
     aside = [build_line(words) for words in lines if words[0].rotation != rotation]
     main = _insert_fields(page, [words for words in lines if words[0].rotation == rotation], rotation)
-    return (
-        arrange_lines(main, *find_grids(_find_strokes(page), rotation), [text.is_code(words[0]) for words in main])
-        + aside
-    )
+    grids, horizontal = find_grids(_find_strokes(page), rotation)
+    return arrange_lines(main, grids, horizontal, [text.is_code(words[0]) for words in main]) + aside
 
 
 def _is_picture(page: PdfPage) -> bool:

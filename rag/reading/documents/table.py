@@ -126,10 +126,8 @@ def _split_header(rows: list[Row]) -> tuple[Row, list[Row]]:
         return [str(i) for i in range(1, len(rows[0]) + 1)], rows
     names, below = rows[0], rows[1:]
     if len(below) > 1 and _is_subheader(names, below[0]):
-        names, below = (
-            [" ".join(dict.fromkeys(filter(None, pair))) for pair in zip(names, below[0], strict=True)],
-            below[1:],
-        )
+        pairs = zip(names, below[0], strict=True)
+        names, below = [" ".join(dict.fromkeys(filter(None, pair))) for pair in pairs], below[1:]
     return [name or str(i) for i, name in enumerate(names, 1)], below
 
 

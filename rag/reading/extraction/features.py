@@ -137,12 +137,8 @@ def build_features(
         words = measures.words[i]
         row = _block_row(block, measures.sizes[i])
         row += (i / len(blocks), words_before / measures.total, block.place.depth, measures.copies[block.text])
-        row += (
-            float(block.place.is_described),
-            len(block.links),
-            _get_share(words, in_title),
-            descriptions.share(words),
-        )
+        row += (float(block.place.is_described), len(block.links))
+        row += (_get_share(words, in_title), descriptions.share(words))
         row += (float(i > first_h1), math.log1p(abs(i - first_h1))) if first_h1 >= 0 else (0.5, 0.0)
         row += (measures.main_shares[i], float(span[0] <= i <= span[1]), neighbours[0][i], neighbours[1][i])
         row += (_log_size(measures.sizes, i - 1), _log_size(measures.sizes, i + 1), *headings[i])
@@ -192,10 +188,8 @@ def _section_rows(blocks: Sequence[Block], main_shares: Sequence[float]) -> list
         if rank := HEADINGS.get(block.place.node.tag):
             last, level = i, rank
             if rank <= top_level:
-                top_level, is_boilerplate = (
-                    rank,
-                    float(_BOILERPLATE_HEADING.search(block.text[:_PREFIX_LENGTH]) is not None),
-                )
+                top_level = rank
+                is_boilerplate = float(_BOILERPLATE_HEADING.search(block.text[:_PREFIX_LENGTH]) is not None)
         distance = float(min(i - last, _MAX_DISTANCE)) if last >= 0 else float(_MAX_DISTANCE)
         rows.append((distance, main_shares[last] if last >= 0 else 0.0, float(level), is_boilerplate))
     return rows

@@ -76,13 +76,11 @@ class _Code:
 
     lines: frozenset[Any]
     pieces: list[str] = field(default_factory=list)
-    size: int = 0
     is_numbered: bool = False
 
     def add(self, text: str | None) -> None:
         if text:
             self.pieces.append(text)
-            self.size += len(text)
 
     def end_line(self) -> None:
         if self.pieces and not self.pieces[-1].endswith("\n"):
@@ -110,9 +108,9 @@ def _collect(node: Any, code: _Code) -> None:
         elif isinstance(child.tag, str) and child.tag != "button":
             if is_line:
                 code.end_line()
-            size = code.size
+            count = len(code.pieces)
             _collect(child, code)
-            if is_line and code.size == size:
+            if is_line and len(code.pieces) == count:
                 code.add("\n")  # an empty line
             elif is_line:
                 code.end_line()

@@ -64,9 +64,9 @@ def parse(source: str) -> Any:
     from lxml.html import Element, HTMLParser, document_fromstring
 
     source = _XML_DECLARATION.sub("", source.replace("\x00", ""))
-    tree, data = Element("html"), source.encode("utf-8", "replace")
+    tree = Element("html")
     with suppress(etree.ParserError):  # no elements
-        tree = document_fromstring(data, parser=HTMLParser(encoding="utf-8")) if data.strip() else tree
+        tree = document_fromstring(source.encode("utf-8", "replace"), parser=HTMLParser(encoding="utf-8"))
     for template in tree.xpath("//template[@shadowrootmode or @shadowroot]"):
         _attach_shadow_root(template)
     head = tree.find("head")
