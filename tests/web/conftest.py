@@ -1,4 +1,4 @@
-"""A small site without delay, and a fetcher that may read it."""
+"""A small site without delay, a fetcher that may read it, and its refusals."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from rag.errors import FetchError
+from rag.locales import say
 from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
 from rag.web.robots import Robots
@@ -23,3 +25,12 @@ def fetcher(site: SiteServer, page_server: PageServer) -> Iterator[Fetcher]:
 @pytest.fixture
 def robots(fetcher: Fetcher) -> Robots:
     return Robots(fetcher)
+
+
+def refusal(fetcher: Fetcher, url: str) -> FetchError:
+    """Return the error of a fetch, which has a sentence in both languages."""
+    with pytest.raises(FetchError) as raised:
+        fetcher.fetch(url)
+    for language in ("en", "zh"):
+        assert say(raised.value.notice, language)
+    return raised.value

@@ -10,16 +10,17 @@ import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+import httpcore
 import pytest
 
 from rag.errors import FetchError
-from rag.locales import say
 from rag.tracing import Trace
 from rag.web.connections import RateLimiter
 from rag.web.fetch import Fetcher
 from tests.ingest.vectors import FOLDER, MISSING, load
 from tests.support.page_server import ARTICLE, Listener, PageServer
 from tests.support.simulated_network import PUBLIC, SimulatedNetwork
+from tests.web.conftest import refusal
 from tests.web.test_connections import is_busy
 
 
@@ -35,21 +36,12 @@ def fetcher(server: PageServer) -> Iterator[Fetcher]:
         yield fetching
 
 
-def refusal(fetcher: Fetcher, url: str) -> FetchError:
-    with pytest.raises(FetchError) as raised:
-        fetcher.fetch(url)
-    for language in ("en", "zh"):
-        assert say(raised.value.notice, language)
-    return raised.value
-
-
 class TestPages:
     def test_a_page(self, server: PageServer, fetcher: Fetcher) -> None:
         fetched = fetcher.fetch(server.url("/article"))
         assert fetched.body == ARTICLE.encode()
         assert (fetched.status, fetched.content_type, fetched.charset) == (200, "text/html", "utf-8")
-        assert fetched.final_url == fetched.url == server.url("/article")
-        assert fetched.redirects == ()
+        assert (fetched.final_url, fetched.moved_to) == (server.url("/article"), "")
 
     def test_a_fetch_is_a_span(self, server: PageServer, fetcher: Fetcher) -> None:
         trace = Trace()
@@ -274,7 +266,7 @@ class TestNames:
 
         def connect(address: str, port: int, timeout: float) -> object:
             asked.append(address)
-            raise_refused()
+            raise httpcore.ConnectError("refused")
 
         fetcher = Fetcher(resolve=lambda host, port: next(answers), connect=connect)  # type: ignore[arg-type]
         assert refusal(fetcher, "http://rebind.example/").code == "unreachable"
@@ -295,12 +287,6 @@ class TestNames:
         error = refusal(Fetcher(resolve=network.resolve, connect=network.connect), "https://gone.example/")
         assert error.code == "unresolved"
         assert "gone.example" in str(error)
-
-
-def raise_refused() -> None:
-    import httpcore
-
-    raise httpcore.ConnectError("refused")
 
 
 SHARED = load("url_vectors.jsonl")

@@ -92,6 +92,15 @@ MEGABYTE = 1_000_000
         (b"5 < 6 and 7 > 3", "", "x", "text/plain"),
         (b"words", "", "page.html", "text/html"),
         (b"<p>source", "text/plain", "x", "text/plain"),
+        # before the first element
+        (b"<!-- a --><!-- b -->\n<p>words", "", "x", "text/html"),
+        (b"<?xml version='1.0'?>\n<!-- > -->\n<!DOCTYPE html>", "", "x", "text/html"),
+        (b"<!-- a --><?xml-stylesheet href='a'?><feed>", "", "x", XML),
+        (b"<!-- <html> --> words", "", "x", "text/plain"),
+        (b"<!-- never closed <p>words", "", "x", "text/plain"),
+        (b"<?php echo 1 ?><p>words", "", "x", "text/plain"),
+        (b"<!---->" * 500 + b"<p>words", "", "x", "text/html"),
+        (b"<!---->" * 500 + b"words", "", "x", "text/plain"),
     ],
 )
 def test_kinds(body: bytes, essence: str, name: str, kind: str) -> None:
@@ -146,23 +155,6 @@ def test_types_that_are_not_on_the_list() -> None:
     check_declared("application/rss+xml", "x")
     with pytest.raises(FetchError, match="video/mp4"):
         check_declared("video/mp4", "x")
-
-
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
-        (b"<!-- a --><!-- b -->\n<p>words", "text/html"),
-        (b"<?xml version='1.0'?>\n<!-- > -->\n<!DOCTYPE html>", "text/html"),
-        (b"<!-- a --><?xml-stylesheet href='a'?><feed>", XML),
-        (b"<!-- <html> --> words", "text/plain"),
-        (b"<!-- never closed <p>words", "text/plain"),
-        (b"<?php echo 1 ?><p>words", "text/plain"),
-        (b"<!---->" * 500 + b"<p>words", "text/html"),
-        (b"<!---->" * 500 + b"words", "text/plain"),
-    ],
-)
-def test_what_stands_before_the_first_element(body: bytes, kind: str) -> None:
-    assert media_type(body, "", "x") == kind
 
 
 PAGE = "<html><head><title>桥</title></head><body><p>A bridge of 1957.</p></body></html>"

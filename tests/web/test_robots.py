@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -159,37 +159,29 @@ class TestStatus:
         assert refusal(Robots(fetcher), "https://inside.example/a") == "blocked"
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class TestTime:
     def test_kept_for_an_hour(self, page_server: PageServer, fetcher: Fetcher) -> None:
-        clock = Clock()
-        robots = Robots(fetcher, clock=clock)
+        moment = [0.0]
+        robots = Robots(fetcher, clock=lambda: moment[0])
         serve(page_server, "User-agent: *\nDisallow: /a")
         assert not robots.is_allowed(page_server.url("/a"))
         serve(page_server, "User-agent: *\nDisallow: /b")
-        clock.now = CACHE_SECONDS - 1
+        moment[0] = CACHE_SECONDS - 1
         assert not robots.is_allowed(page_server.url("/a"))
-        clock.now = CACHE_SECONDS + 1
+        moment[0] = CACHE_SECONDS + 1
         assert robots.is_allowed(page_server.url("/a"))
         assert not robots.is_allowed(page_server.url("/b"))
 
     def test_a_fault_is_asked_again_soon_and_older_rules_stay(self, page_server: PageServer, fetcher: Fetcher) -> None:
-        clock = Clock()
-        robots = Robots(fetcher, clock=clock)
+        moment = [0.0]
+        robots = Robots(fetcher, clock=lambda: moment[0])
         serve(page_server, "", status=500)
         assert not robots.is_allowed(page_server.url("/b"))
         serve(page_server, "User-agent: *\nDisallow: /a")
-        clock.now += RETRY_SECONDS + 1
+        moment[0] += RETRY_SECONDS + 1
         assert robots.is_allowed(page_server.url("/b"))
         serve(page_server, "", status=500)
-        clock.now += CACHE_SECONDS + 1
+        moment[0] += CACHE_SECONDS + 1
         assert robots.is_allowed(page_server.url("/b"))
         assert not robots.is_allowed(page_server.url("/a"))
 
@@ -203,14 +195,11 @@ def test_hosts_have_their_own(page_server: PageServer, robots: Robots) -> None:
 
 
 def test_many_threads_ask_once(page_server: PageServer, robots: Robots) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     def slowly() -> Reply:
         time.sleep(0.1)
         return Reply(b"User-agent: *\nDisallow: /a", "text/plain")
 
-    make: Callable[[], Reply] = slowly
-    page_server.add_reply("/robots.txt", make)
+    page_server.add_reply("/robots.txt", slowly)
     with ThreadPoolExecutor(8) as pool:
         assert not any(pool.map(robots.is_allowed, [page_server.url("/a")] * 8))
     assert page_server.count("/robots.txt") == 1

@@ -68,6 +68,14 @@ KINDS: list[Callable[[str], WebSearch]] = [
 EACH = pytest.mark.parametrize("made", KINDS, ids=["searxng", "tavily"])
 
 
+def failure(search: WebSearch) -> str:
+    """Return the code of a search's error, which names the service."""
+    with pytest.raises(WebSearchError) as caught:
+        search.find("tea")
+    assert search.name in str(caught.value)
+    return caught.value.code
+
+
 @EACH
 def test_each_page_is_found_once_and_told_on_a_line(service: Service, made: Callable[[str], WebSearch]) -> None:
     assert made(service.origin).find("龙井茶 grows?") == HITS
@@ -110,19 +118,13 @@ def test_what_goes_wrong_has_its_sentence(
     service: Service, made: Callable[[str], WebSearch], status: int, body: bytes, code: str
 ) -> None:
     service.status, service.body = status, body
-    search = made(service.origin)
-    with pytest.raises(WebSearchError) as caught:
-        search.find("tea")
-    assert caught.value.code == code
-    assert search.name in str(caught.value)
+    assert failure(made(service.origin)) == code
 
 
 @EACH
 def test_no_redirect_is_followed(service: Service, made: Callable[[str], WebSearch]) -> None:
     service.status, service.headers = 302, {"location": f"{service.origin}/elsewhere"}
-    with pytest.raises(WebSearchError) as caught:
-        made(service.origin).find("tea")
-    assert caught.value.code == "web_search_failed"
+    assert failure(made(service.origin)) == "web_search_failed"
     assert len(service.asked) == 1
 
 
@@ -130,17 +132,13 @@ def test_no_redirect_is_followed(service: Service, made: Callable[[str], WebSear
 def test_a_service_that_drips_is_not_waited_for(service: Service, made: Callable[[str], WebSearch]) -> None:
     service.pause = 0.05
     began = time.monotonic()
-    with pytest.raises(WebSearchError) as caught:
-        made(service.origin).find("tea")
-    assert caught.value.code == "web_search_slow"
+    assert failure(made(service.origin)) == "web_search_slow"
     assert time.monotonic() - began < 0.05 * len(service.body) / 2
 
 
 @EACH
 def test_a_service_that_is_not_there_is_said(made: Callable[[str], WebSearch]) -> None:
-    with pytest.raises(WebSearchError) as caught:
-        made("http://127.0.0.1:9").find("tea")
-    assert caught.value.code == "web_search_unreachable"
+    assert failure(made("http://127.0.0.1:9")) == "web_search_unreachable"
 
 
 @EACH
