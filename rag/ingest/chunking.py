@@ -10,9 +10,9 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -259,14 +259,28 @@ class RecursiveChunker:
 
     def fill(self, units: Sequence[TextUnit]) -> list[list[TextUnit]]:
         """Group neighbouring units, each group as large as the maximum allows."""
-        pieces: list[list[TextUnit]] = []
-        for paragraph in _paragraphs(units):
+        starts = (at for at, (last, unit) in _neighbours(units) if unit.starts_block and last.kind != "heading")
+        pieces: list[Sequence[TextUnit]] = []
+        for paragraph in _cut(units, starts):
             fits = span_size(paragraph) <= self.maximum
             pieces.extend([paragraph] if fits else bind_headings(paragraph, self.maximum))
         return pack(pieces, self.maximum)
 
 
-def pack(pieces: Iterable[list[TextUnit]], maximum: float) -> list[list[TextUnit]]:
+_Item = TypeVar("_Item")
+
+
+def _neighbours(items: Sequence[_Item]) -> Iterator[tuple[int, tuple[_Item, _Item]]]:
+    """Yield each item but the first as (its index, (the item before it, the item))."""
+    return enumerate(pairwise(items), 1)
+
+
+def _cut(items: Sequence[_Item], starts: Iterable[int]) -> list[Sequence[_Item]]:
+    """Return the runs of items that begin at the ascending indices `starts`, and at 0."""
+    return [items[a:b] for a, b in pairwise([0, *starts, len(items)]) if a < b]
+
+
+def pack(pieces: Iterable[Sequence[TextUnit]], maximum: float) -> list[list[TextUnit]]:
     """Group neighbouring pieces up to `maximum`, cutting none of them; a larger piece forms a group alone."""
     groups: list[list[TextUnit]] = []
     size = 0.0
@@ -305,15 +319,6 @@ def _is_introduction(unit: TextUnit, following: TextUnit | None) -> bool:
     is_header = unit.kind == "row" and unit.header is None and following is not None and following.header is not None
     is_question = unit.is_question and following is not None and not following.starts_block
     return unit.kind == "heading" or is_header or is_question
-
-
-def _paragraphs(units: Sequence[TextUnit]) -> list[list[TextUnit]]:
-    groups: list[list[TextUnit]] = []
-    for unit in units:
-        if not groups or (unit.starts_block and groups[-1][-1].kind != "heading"):
-            groups.append([])
-        groups[-1].append(unit)
-    return groups
 
 
 @dataclass
@@ -356,27 +361,24 @@ class TopicChunker:
             return []
         if len(units) > _MAX_UNITS:
             return make_chunks(text, RecursiveChunker(self.maximum).fill(units))
-        gains = self._score_cuts([text[u.start : u.end] for u in units], units, vectors)
-        cuts = _best_cuts(units, gains, self.maximum, self.target)
-        bounds = [0, *cuts, len(units)]
-        return make_chunks(text, [units[a:b] for a, b in pairwise(bounds)])
+        cuts = _best_cuts(units, _score_cuts(text, units, vectors), self.maximum, self.target)
+        return make_chunks(text, _cut(units, cuts))
 
-    def _score_cuts(
-        self, sentences: list[str], units: Sequence[TextUnit], vectors: SentenceVectors
-    ) -> NDArray[np.float64]:
-        """Return the gain of a cut before each unit, shape (n,), in units of the size penalty."""
-        gains = np.zeros(len(units))
-        if len(units) > 2:
-            distances = semantic_distances(vectors(sentences))
-            gains[1:] = _MEANING_GAIN * (distances - distances.mean()) / (distances.std() + 1e-9)
-        for i, unit in enumerate(units[1:], 1):
-            if unit.kind == "heading" and units[i - 1].kind != "heading":
-                gains[i] += _HEADING_GAIN
-            elif units[i - 1].kind == "heading":
-                gains[i] = -10 * _HEADING_GAIN
-            elif unit.starts_block:
-                gains[i] += _PARAGRAPH_GAIN
-        return gains
+
+def _score_cuts(text: str, units: Sequence[TextUnit], vectors: SentenceVectors) -> NDArray[np.float64]:
+    """Return the gain of a cut before each unit, shape (n,), in units of the size penalty."""
+    gains = np.zeros(len(units))
+    if len(units) > 2:
+        distances = semantic_distances(vectors([text[unit.start : unit.end] for unit in units]))
+        gains[1:] = _MEANING_GAIN * (distances - distances.mean()) / (distances.std() + 1e-9)
+    for i, (last, unit) in _neighbours(units):
+        if last.kind == "heading":
+            gains[i] = -10 * _HEADING_GAIN
+        elif unit.kind == "heading":
+            gains[i] += _HEADING_GAIN
+        elif unit.starts_block:
+            gains[i] += _PARAGRAPH_GAIN
+    return gains
 
 
 def semantic_distances(sums: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -412,10 +414,8 @@ def _best_cuts(units: Sequence[TextUnit], gains: NDArray[np.float64], maximum: f
             if cost < best[end]:
                 best[end], back[end] = cost, begin
     cuts = []
-    while n:
-        n = back[n]
-        if n:
-            cuts.append(n)
+    while n := back[n]:
+        cuts.append(n)
     return cuts[::-1]
 
 
@@ -433,27 +433,20 @@ class MarkdownChunker:
     def divide(self, units: Sequence[TextUnit]) -> list[list[TextUnit]]:
         """Return sections as groups of neighbouring units; sections that are too large become several groups."""
         fill = RecursiveChunker(self.maximum).fill
-        sections = _join_tiny(_sections(units), self.maximum, self.tiny)
+        starts = (at for at, pair in _neighbours(units) if _starts_section(*pair))
+        sections = _join_tiny(_cut(units, starts), self.maximum, self.tiny)
         return [group for section in sections for group in fill(section)]
 
 
-def _sections(units: Sequence[TextUnit]) -> list[list[TextUnit]]:
-    """Split units into runs under one heading; a heading without text joins the next one below it or at its level."""
-    sections: list[list[TextUnit]] = []
-    for unit in units:
-        if not sections or (unit.kind == "heading" and not _can_continue(sections[-1], unit)):
-            sections.append([])
-        sections[-1].append(unit)
-    return sections
+def _starts_section(last: TextUnit, unit: TextUnit) -> bool:
+    """Return whether `unit` is a heading that begins a section; it joins a heading without text above or beside it."""
+    if unit.kind != "heading" or last.kind != "heading":
+        return unit.kind == "heading"
+    is_below = unit.section[: len(last.section)] == last.section
+    return not is_below and unit.section[:-1] != last.section[:-1]
 
 
-def _can_continue(section: Sequence[TextUnit], heading: TextUnit) -> bool:
-    last = section[-1]
-    below = heading.section[: len(last.section)] == last.section
-    return last.kind == "heading" and (below or heading.section[:-1] == last.section[:-1])
-
-
-def _join_tiny(sections: list[list[TextUnit]], maximum: float, tiny: float) -> list[list[TextUnit]]:
+def _join_tiny(sections: list[Sequence[TextUnit]], maximum: float, tiny: float) -> list[list[TextUnit]]:
     groups: list[list[TextUnit]] = []
     open_parent: tuple[str, ...] | None = None  # the parent heading of the tiny sections in the last group
     for section in sections:
@@ -518,8 +511,8 @@ class BreakpointChunker:
         splitter = _semantic_chunker(vectors)
         distances, _ = splitter._calculate_sentence_distances([text[p[0].start : p[-1].end] for p in pieces])
         threshold, _ = splitter._calculate_breakpoint_threshold(distances)
-        runs = _cut(pieces, np.asarray(distances) > threshold)
-        return make_chunks(text, [group for run in runs for group in fill(run)])
+        runs = _cut(pieces, [at for at, distance in enumerate(distances, 1) if distance > threshold])
+        return make_chunks(text, [group for run in runs for group in fill([*chain.from_iterable(run)])])
 
 
 def _semantic_chunker(vectors: SentenceVectors) -> SemanticChunker:
@@ -529,16 +522,6 @@ def _semantic_chunker(vectors: SentenceVectors) -> SemanticChunker:
         from langchain_experimental.text_splitter import SemanticChunker
     embeddings = SimpleNamespace(embed_documents=vectors)  # the only method of Embeddings that it calls
     return SemanticChunker(cast(Any, embeddings), buffer_size=1)
-
-
-def _cut(pieces: Sequence[list[TextUnit]], after: NDArray[np.bool_]) -> list[list[TextUnit]]:
-    """Return runs of units that end after each piece whose flag is set; shape of `after` is (pieces - 1,)."""
-    runs: list[list[TextUnit]] = [list(pieces[0])]
-    for piece, is_end in zip(pieces[1:], after, strict=True):
-        if is_end:
-            runs.append([])
-        runs[-1].extend(piece)
-    return runs
 
 
 CHUNKERS: dict[str, Callable[[float], Chunker]] = {

@@ -23,14 +23,9 @@ def test_paragraphs_stay_whole_where_they_fit() -> None:
 
 @pytest.mark.parametrize("maximum", [120, 400, 700, 900])
 @pytest.mark.parametrize("chunker", [RecursiveChunker, FixedChunker])
-def test_no_heading_is_left_behind(chunker: type[RecursiveChunker | FixedChunker], maximum: float) -> None:
+def test_no_heading_or_question_is_left_behind(chunker: type[RecursiveChunker | FixedChunker], maximum: float) -> None:
     for chunk in chunker(maximum).split(PAGE, hash_characters):
         assert not chunk.text.splitlines()[-1].startswith("#")
-
-
-@pytest.mark.parametrize("maximum", [120, 400, 700, 900])
-@pytest.mark.parametrize("chunker", [RecursiveChunker, FixedChunker])
-def test_a_question_stays_with_its_answer(chunker: type[RecursiveChunker | FixedChunker], maximum: float) -> None:
     text = "\n\n".join(f"How deep is dock {n}?\nDock {n} is {n + 2} metres deep at low water." for n in range(70))
     chunks = chunker(maximum).split(text, hash_characters)
     assert len(chunks) > 3
