@@ -58,11 +58,8 @@ def _read_name(entry: zipfile.ZipInfo) -> str | bytes:
 
 
 def _codec_of(names: bytes) -> str:
-    try:
-        names.decode("utf-8")
+    if _can_decode(names, "utf-8"):
         return "utf-8"
-    except UnicodeDecodeError:
-        pass
     east_asian = guess_codec(names)
     is_east_asian = east_asian in EAST_ASIAN and _can_decode(names, east_asian)
     console = next((page for page in _CONSOLES if _is_console_text(names, page)), "")
@@ -82,9 +79,10 @@ def _codec_of(names: bytes) -> str:
 
 def _can_decode(names: bytes, codec: str) -> bool:
     try:
-        return bool(names.decode(codec))
+        names.decode(codec)
     except UnicodeDecodeError:
         return False
+    return True
 
 
 def _is_latin(names: bytes, codec: str) -> bool:
@@ -136,7 +134,6 @@ _ARCHIVE_ERRORS = (
     zlib.error,
 )
 _MAX_LISTED = 200
-_PIECE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,16 +231,15 @@ def _open_archive(name: str, data: bytes) -> zipfile.ZipFile:
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str, full: str, limit: int, budget: int) -> bytes:
     """Return an entry's bytes. Raises IngestError if it is not allowed or not readable."""
     _check_entry(info, path, full, limit, budget)
-    content = bytearray()
+    maximum = min(limit, budget)
     try:
         with archive.open(info) as stream:
-            while piece := stream.read(_PIECE_BYTES):
-                content += piece
-                if len(content) > min(limit, budget):
-                    raise _size_error(full, limit, budget)
+            content = stream.read(maximum + 1)
     except _ARCHIVE_ERRORS as error:
         raise IngestError("archive_broken", name=full) from error
-    return bytes(content)
+    if len(content) > maximum:
+        raise _size_error(full, limit, budget)
+    return content
 
 
 def _check_entry(info: zipfile.ZipInfo, path: str, full: str, limit: int, budget: int) -> None:
@@ -272,15 +268,15 @@ def make_size_error(name: str, limit: int) -> IngestError:
 
 
 def _read_file(path: Path, limit: int, budget: int) -> bytes:
+    name = replace_surrogates(str(path))
     if path.suffix.lower() in _ARCHIVES:
-        raise IngestError("archive_nested", name=replace_surrogates(str(path)))
+        raise IngestError("archive_nested", name=name)
     try:
-        size = path.stat().st_size
-        if size > min(limit, budget):
-            raise _size_error(replace_surrogates(str(path)), limit, budget)
+        if path.stat().st_size > min(limit, budget):
+            raise _size_error(name, limit, budget)
         return path.read_bytes()
     except OSError as error:
-        raise IngestError("file_unreadable", name=replace_surrogates(str(path))) from error
+        raise IngestError("file_unreadable", name=name) from error
 
 
 def _is_hidden(path: str) -> bool:
