@@ -61,7 +61,7 @@ def error(code: str) -> FetchError:
 
 
 def fetched(url: str, body: bytes) -> FetchResult:
-    return FetchResult(url, url, 200, "text/html", None, body, (), 0.0)
+    return FetchResult(url, 200, "text/html", None, body)
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

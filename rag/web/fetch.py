@@ -16,12 +16,12 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import Any, NamedTuple, NoReturn, Self, cast
 from urllib.request import Request
 
@@ -60,20 +60,17 @@ _HEADERS = (
 class FetchResult:
     """The response for a URL: decoded `body` bytes of one document type.
 
-    `final_url` is the last URL after redirects, `redirects` all URLs after the first, in order; `moved_to` is
-    `final_url` if all redirects were permanent, else "". `charset` is the declared one, unverified; `seconds` is the
-    total time without waiting for a turn. `etag` and `last_modified` are as received, for the next fetch; empty after a
-    refresh, since they would be sent to the redirecting page. With status 304 the page is unchanged, and `body` empty.
+    `final_url` is the last URL after redirects; `moved_to` is `final_url` if all redirects were permanent, else "".
+    `charset` is the declared one, unverified. `etag` and `last_modified` are as received, for the next fetch; empty
+    after a refresh, since they would be sent to the redirecting page. With status 304 the page is unchanged, and `body`
+    empty.
     """
 
-    url: str
     final_url: str
     status: int
     content_type: str
     charset: str | None
     body: bytes
-    redirects: tuple[str, ...]
-    seconds: float
     etag: str = ""
     last_modified: str = ""
     moved_to: str = ""
@@ -108,9 +105,7 @@ class Fetcher:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -153,7 +148,7 @@ class Fetcher:
         logger.info(
             "fetched %s: %d, %d bytes in %.2f s", printable(address), fetched.status, len(fetched.body), seconds
         )
-        return replace(fetched, seconds=seconds)
+        return fetched
 
     def _context(self) -> ssl.SSLContext:
         with self._tls_lock:
@@ -342,15 +337,13 @@ class _FetchState:
     def _build_result(
         self, response: httpcore.Response, kind: str = "", charset: str | None = None, body: bytes = b""
     ) -> FetchResult:
-        url, redirects = self.path[-1].url.raw, tuple(hop.url.raw for hop in self.path[1:])
+        url = self.path[-1].url.raw
         tag = entity_tag(header(response.headers, b"etag").decode("latin-1"))
         date = http_date(header(response.headers, b"last-modified").decode("latin-1"))
         if self.has_refresh:
             tag = date = ""
-        moved = url if redirects and self.is_permanent else ""
-        return FetchResult(
-            self.entered_url, url, response.status, kind, charset, body, redirects, 0.0, tag, date, moved
-        )
+        moved_to = url if len(self.path) > 1 and self.is_permanent else ""
+        return FetchResult(url, response.status, kind, charset, body, tag, date, moved_to)
 
     def _new_target(self, target: str) -> str:
         """Return the `target` of a refresh if it is another page, or the same one with a first cookie; else ""."""
