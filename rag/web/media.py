@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from rag.errors import FetchError
 from rag.text import lazy_regex
@@ -11,58 +11,32 @@ from rag.types import because
 from rag.web.guard import printable
 from rag.web.markup import detect_utf16
 
-MediaType = Literal[
-    "text/html",
-    "text/plain",
-    "text/markdown",
-    "text/csv",
-    "text/tab-separated-values",
-    "application/pdf",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    "application/vnd.oasis.opendocument.text",
-    "application/vnd.oasis.opendocument.spreadsheet",
-    "application/vnd.oasis.opendocument.presentation",
-    "application/vnd.ms-excel",
-    "application/vnd.ms-outlook",
-    "application/epub+zip",
-    "application/rtf",
-    "application/x-ipynb+json",
-    "application/x-subrip",
-    "message/rfc822",
-    "text/vtt",
-    "application/xml",
-    "application/gzip",
-    "image/*",
-]
-
 MEGABYTE = 1_000_000
 MAX_CHARACTERS = 5_000_000
 """Maximum length of a document's text."""
-PDF: MediaType = "application/pdf"
-DOCX: MediaType = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-PPTX: MediaType = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
-XLSX: MediaType = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-ODT: MediaType = "application/vnd.oasis.opendocument.text"
-ODS: MediaType = "application/vnd.oasis.opendocument.spreadsheet"
-ODP: MediaType = "application/vnd.oasis.opendocument.presentation"
-XLS: MediaType = "application/vnd.ms-excel"
-MSG: MediaType = "application/vnd.ms-outlook"
-EPUB: MediaType = "application/epub+zip"
-RTF: MediaType = "application/rtf"
-IPYNB: MediaType = "application/x-ipynb+json"
-SRT: MediaType = "application/x-subrip"
-VTT: MediaType = "text/vtt"
-EML: MediaType = "message/rfc822"
-PICTURE: MediaType = "image/*"
+PDF = "application/pdf"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+ODT = "application/vnd.oasis.opendocument.text"
+ODS = "application/vnd.oasis.opendocument.spreadsheet"
+ODP = "application/vnd.oasis.opendocument.presentation"
+XLS = "application/vnd.ms-excel"
+MSG = "application/vnd.ms-outlook"
+EPUB = "application/epub+zip"
+RTF = "application/rtf"
+IPYNB = "application/x-ipynb+json"
+SRT = "application/x-subrip"
+VTT = "text/vtt"
+EML = "message/rfc822"
+PICTURE = "image/*"
 """Any image format that `rag.reading.ocr` reads. Only for files: an image on the web is not a page."""
-CSV: MediaType = "text/csv"
-TSV: MediaType = "text/tab-separated-values"
-XML: MediaType = "application/xml"
-GZIP: MediaType = "application/gzip"
+CSV = "text/csv"
+TSV = "text/tab-separated-values"
+XML = "application/xml"
+GZIP = "application/gzip"
 
-TEXT_TYPES: dict[str, MediaType] = {
+TEXT_TYPES: dict[str, str] = {
     "text/html": "text/html",
     "application/xhtml+xml": "text/html",
     "text/plain": "text/plain",
@@ -70,25 +44,25 @@ TEXT_TYPES: dict[str, MediaType] = {
     "text/x-markdown": "text/markdown",
 }
 """Types that `rag.reading.extract` reads."""
-TABLE_TYPES: dict[str, MediaType] = {
+TABLE_TYPES: dict[str, str] = {
     "text/csv": CSV,
     "application/csv": CSV,
     "text/comma-separated-values": CSV,
     "text/tab-separated-values": TSV,
 }
-PACKAGE_TYPES: dict[str, MediaType] = {
+PACKAGE_TYPES: dict[str, str] = {
     **{kind: kind for kind in (PDF, DOCX, PPTX, XLSX, ODT, ODS, ODP, MSG, EPUB)},
     "application/x-pdf": PDF,
 }
 """Binary types."""
-DOCUMENT_TYPES: dict[str, MediaType] = {
+DOCUMENT_TYPES: dict[str, str] = {
     **PACKAGE_TYPES,
     **{kind: kind for kind in (RTF, IPYNB, SRT, VTT, EML)},
     "text/rtf": RTF,
     "text/srt": SRT,
 }
 """Types that `rag.reading.documents` reads besides `TABLE_TYPES`."""
-FEED_TYPES: dict[str, MediaType] = {
+FEED_TYPES: dict[str, str] = {
     "application/xml": XML,
     "text/xml": XML,
     "application/rss+xml": XML,
@@ -99,11 +73,11 @@ FEED_TYPES: dict[str, MediaType] = {
     "application/x-gzip": GZIP,
 }
 """Feeds and sitemaps, which link to pages but are not pages."""
-MEDIA_TYPES: dict[str, MediaType] = {**TEXT_TYPES, **TABLE_TYPES, **DOCUMENT_TYPES, **FEED_TYPES}
+MEDIA_TYPES: dict[str, str] = {**TEXT_TYPES, **TABLE_TYPES, **DOCUMENT_TYPES, **FEED_TYPES}
 
 SLOW_TYPES = frozenset([*DOCUMENT_TYPES.values(), XLS, PICTURE])
 """Types that are read in a separate process with more time."""
-EXTENSION_TYPES: dict[str, MediaType] = {
+EXTENSION_TYPES: dict[str, str] = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), TEXT_TYPES["text/html"]),
     **dict.fromkeys((".md", ".markdown", ".mdown"), TEXT_TYPES["text/markdown"]),
     ".txt": "text/plain",
@@ -148,7 +122,7 @@ _MARKUP = lazy_regex(
 _FEED_MARKUP = lazy_regex(rb"<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex)\b", re.IGNORECASE)
 _ZIP = b"PK\x03\x04"
 _MIMETYPE = b"mimetype"  # first entry, uncompressed, of a package that declares its type
-_PARTS: dict[bytes, MediaType] = {
+_PARTS: dict[bytes, str] = {
     b"word/document": DOCX,
     b"ppt/presentation": PPTX,
     b"xl/workbook": XLSX,
@@ -191,7 +165,7 @@ def check_declared(essence: str, url: str) -> None:
         _refuse(url, "other_type", type=essence)
 
 
-def media_type(body: bytes, essence: str, url: str, charset: str | None = None) -> MediaType:
+def media_type(body: bytes, essence: str, url: str, charset: str | None = None) -> str:
     """Return the type of the document in `body`; without a declared type, `essence` is "".
 
     `url` may also be a file name. Binary formats and RTF are recognised by their signature, whatever the declared type;
@@ -226,7 +200,7 @@ def check_is_text(body: bytes, name: str, charset: str | None = None) -> None:
         _refuse(name, "binary")
 
 
-def _by_signature(body: bytes, essence: str, url: str) -> MediaType | None:
+def _by_signature(body: bytes, essence: str, url: str) -> str | None:
     if body[:1024].lstrip(b"\xef\xbb\xbf\x00 \t\r\n").startswith(b"%PDF-"):
         return PDF
     if body.startswith(_ZIP):
@@ -247,7 +221,7 @@ def _by_signature(body: bytes, essence: str, url: str) -> MediaType | None:
     return GZIP if may_be_packed and body.startswith(_GZIP) else None
 
 
-def _package_type(body: bytes) -> MediaType | None:
+def _package_type(body: bytes) -> str | None:
     """Return the type of a zip package: the one that it declares, else that of the last known part in it."""
     if body[30:38] == _MIMETYPE:
         declared = body[38:].split(b"PK", 1)[0].decode("latin-1")
@@ -256,7 +230,7 @@ def _package_type(body: bytes) -> MediaType | None:
     return kind if position >= 0 else None
 
 
-def _compound_type(body: bytes, url: str) -> MediaType | None:
+def _compound_type(body: bytes, url: str) -> str | None:
     """Return the type of a file in the old Office format, by the names of its streams; None if unsupported."""
     if _utf16("EncryptedPackage") in body:
         _refuse(url, "locked")
@@ -270,7 +244,7 @@ def _utf16(name: str) -> bytes:
     return name.encode("utf-16-le")
 
 
-def _by_markup(body: bytes) -> MediaType:
+def _by_markup(body: bytes) -> str:
     head = body[:_SAMPLE_BYTES].replace(b"\x00", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")
     if _FEED_MARKUP.match(head, _first_element(head, _FEED_SKIPPED)):
         return XML
