@@ -88,23 +88,20 @@ class Jobs:
         library: str,
         owner: str = "",
         force: bool = False,
-        chunker: str = "",
         title: str = "",
         **options: Any,
     ) -> str:
-        """Queue a job for `sources`; return its id. The `chunk_size` option defaults to the ingestor's.
+        """Queue a job for `sources`; return its id. The options `chunker` and `chunk_size` have defaults.
 
         Of sources with the same URL, only the first is imported. Stored pages are refetched only with `force`.
         """
-        options |= {"title": title or (sources[0].name if sources else ""), "chunker": chunker or self._chunker}
-        return self._create(library, owner, list(new_items(sources)), force=force, **options)
+        title = title or (sources[0].name if sources else "")
+        return self._create(library, owner, list(new_items(sources)), title=title, force=force, **options)
 
-    def submit_files(
-        self, files: Sequence[tuple[str, bytes]], *, library: str, owner: str = "", chunker: str = "", **options: Any
-    ) -> str:
-        """Queue a job for files (name, content), which the worker opens later; return its id."""
-        options |= {"title": files[0][0] if files else "", "chunker": chunker or self._chunker}
-        return self._create(library, owner, files=files, force=False, **options)
+    def submit_files(self, files: Sequence[tuple[str, bytes]], *, library: str, owner: str = "", **options: Any) -> str:
+        """Queue a job for files (name, content), which the worker opens later; `options` are those of `submit`."""
+        title = files[0][0] if files else ""
+        return self._create(library, owner, files=files, title=title, force=False, **options)
 
     def submit_site(
         self,
@@ -123,7 +120,7 @@ class Jobs:
 
         `prefix` is the path that all pages of a site must start with, by default the folder of `start`.
         """
-        plan, chunker = asdict(SitePlan(start, kind, prefix, max_depth, max_pages)), chunker or self._chunker
+        plan = asdict(SitePlan(start, kind, prefix, max_depth, max_pages))
         return self._create(library, owner, kind=kind, title=start, plan=plan, force=force, chunker=chunker)
 
     def recheck(
@@ -251,11 +248,12 @@ class Jobs:
         kind: JobKind = "pages",
         title: str,
         files: Sequence[tuple[str, bytes]] = (),
+        chunker: str = "",
         **options: Any,
     ) -> str:
         discovery: Discovery = "" if kind == "pages" and not files else "waiting"
-        if not options.get("chunker"):
-            options.pop("chunker", None)
+        if kind != "recheck" and (chunker := chunker or self._chunker):
+            options["chunker"] = chunker
         with self._database.transaction(lock_name=f"jobs of {owner}" if owner else ""):
             if owner and self._jobs.count_open(owner) >= self._per_owner:
                 raise StoreError("too_many_jobs", most=self._per_owner)
