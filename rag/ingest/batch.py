@@ -102,7 +102,7 @@ def _store(ingestor: Ingestor, requests: Sequence[StoreRequest]) -> list[IngestR
 
 def _make_row(source: Source, item: ReadResult[LoadedPage], outcome: IngestResult | Exception) -> IngestResult:
     if isinstance(outcome, IngestResult):
-        return with_source_name(outcome, source, item.began)
+        return with_source_name(outcome, source.name, item.began)
     if isinstance(outcome, RagError):
         log.info("%s: %s", source.name[:200], outcome, exc_info=outcome.__cause__)
         return failure(source, outcome, time.monotonic() - item.began)

@@ -305,9 +305,8 @@ class Ingestor:
         """
         outcomes: dict[int, IngestResult | RagError] = {}
         for group in independent_groups(items):
-            lookup = (
-                PrefetchedLookup(self.library, [items[i].loaded for i in group]) if len(group) > 1 else self.library
-            )
+            loaded_pages = [items[i].loaded for i in group]
+            lookup = PrefetchedLookup(self.library, loaded_pages) if len(group) > 1 else self.library
             commits: dict[int, _PendingCommit] = {}
             for i in group:
                 outcome: IngestResult | RagError | _PendingCommit
@@ -396,10 +395,9 @@ class Ingestor:
         ):
             return None
         check = loaded.storage_check if loaded.storage_check and loaded.storage_check.decision == decision else None
-        is_unchanged = (
-            check is not None and check.change_token is not None and check.change_token == self.library.change_token()
-        )
-        if check and (is_unchanged or isinstance(check.objection, Notice)):
+        if check and isinstance(check.objection, Notice):
+            return check.objection
+        if check and check.change_token is not None and check.change_token == self.library.change_token():
             return check.objection
         if not check and decision not in ("add_anyway", "keep_both", "refresh") and loaded.extracted is not None:
             notice = check_quality(loaded.extracted, can_read=self._model.can_read, status=loaded.http_status)
@@ -526,9 +524,9 @@ def _as_version_of(stored: Page, page: Page) -> Page:
     return with_alias(version, page.url)
 
 
-def with_source_name(row: IngestResult, source: Source, began: float) -> IngestResult:
-    """Return the row with the name of `source`, and the seconds since `began` (time.monotonic)."""
-    return replace(row, source=to_plain_line(source.name), seconds=round(time.monotonic() - began, 3))
+def with_source_name(row: IngestResult, name: str, began: float) -> IngestResult:
+    """Return the row with its source's name, and the seconds since `began` (time.monotonic)."""
+    return replace(row, source=to_plain_line(name), seconds=round(time.monotonic() - began, 3))
 
 
 _Vectors = NDArray[np.float32]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -125,7 +125,7 @@ class Steps:
                     # An earlier attempt may have stored the page without recording its result.
                     known = self._ingestor.resolve(outcome.url_hash)
                     outcome = (known and _find_earlier_result(item, loaded.source, known)) or outcome
-                outcome = with_source_name(outcome, replace(loaded.source, name=item.source), began)
+                outcome = with_source_name(outcome, item.source, began)
                 if not online and outcome.notice.code == UNANSWERED:
                     self._unanswered.append((item, loaded))
             rows.append(outcome)
@@ -146,7 +146,7 @@ class Steps:
                     (row,) = self._ingestor.store_all([self._make_request(item, loaded, online=True)])
                     if isinstance(row, RagError):
                         raise row
-                    row = with_source_name(row, replace(loaded.source, name=item.source), time.monotonic())
+                    row = with_source_name(row, item.source, time.monotonic())
                     self._items.replace(self.job.id, item.position, row)
             except RagError as error:  # the page keeps its row, and so does the one that was just stored
                 log.info("%s: %s", item.source[:200], error, exc_info=error.__cause__)
