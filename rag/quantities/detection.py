@@ -253,12 +253,8 @@ class _Finder:
     def _read_special(self, at: int) -> list[Value]:
         text = self._text
         if ratio := _RATIO.match(text, at):
-            return [
-                Value(
-                    *ratio.span(),
-                    (Interpretation("ratio", _reduce_ratio(_parse_number(ratio["a"]), _parse_number(ratio["b"]))),),
-                )
-            ]
+            terms = _reduce_ratio(_parse_number(ratio["a"]), _parse_number(ratio["b"]))
+            return [Value(*ratio.span(), (Interpretation("ratio", terms),))]
         if decade := _DECADE.match(text, at):
             since = (_parse_number(decade["c"]) - 1) * 100 + _parse_number(decade["d"])
             return [Value(*decade.span(), (Interpretation("code", f"{since}s"),))]
@@ -284,19 +280,15 @@ class _Finder:
 
     def _read_version(self, item: _Number, before: str) -> Value | None:
         """Read a decimal without a unit as a version if the words before or after it suggest so."""
-        version = _VERSION.match(self._text, item.start)
-        if (
-            version is None
-            or version.end() != item.end
-            or self._find_unit(item.end)[0]
-            or _SCALE_WORD.match(self._text, item.end)
-        ):
+        text, end = self._text, item.end
+        version = _VERSION.match(text, item.start)
+        if version is None or version.end() != end or self._find_unit(end)[0] or _SCALE_WORD.match(text, end):
             return None
-        if not (_VERSION_BEFORE.search(before) or _VERSION_AFTER.match(self._text, item.end)):
+        if not (_VERSION_BEFORE.search(before) or _VERSION_AFTER.match(text, end)):
             return None
         bound, length = find_bound_before(before)
-        value = _build_version(item.start, item.end, version["said"])
-        after, end = find_bound_after(self._text, item.end)
+        value = _build_version(item.start, end, version["said"])
+        after, end = find_bound_after(text, end)
         return replace(value, start=item.start - length, end=end, bound=bound or after)
 
     # Number formats
@@ -326,11 +318,7 @@ class _Finder:
         code = _NUMERIC_CODE.match(self._text, at)
         if code and (code.end() > end or code[0][0] == "0" or len(code[0]) >= 20):
             unit, unit_end = self._find_unit(end)
-            scaled = (
-                _SCALE_WORD.match(self._text, end)
-                or _ORDINAL_ENDING.match(self._text, end)
-                or _POWER_OF_TEN.match(self._text, end)
-            )
+            scaled = any(mark.match(self._text, end) for mark in (_SCALE_WORD, _ORDINAL_ENDING, _POWER_OF_TEN))
             decade = code[0][-1] == "s" and len(code[0]) == 5  # 1990s
             if decade or not (scaled or (unit and unit_end >= code.end())):
                 return Value(*code.span(), (Interpretation("code", _strip_separators(code[0])),))
@@ -604,12 +592,10 @@ def _bind_range(first: Value, second: Value, scales: tuple[Decimal, Decimal]) ->
     elif first.number is not None and second.number is not None:
         if scales[0] == 1 < scales[1] and first.number < 1000:
             first = _adopt_unit(first, first.number * scales[1], first)
-        if first.has_unit != second.has_unit:
-            first, second = (
-                (first, _adopt_unit(second, second.number, first))
-                if first.has_unit
-                else (_adopt_unit(first, first.number, second), second)
-            )
+        if first.has_unit and not second.has_unit:
+            second = _adopt_unit(second, second.number, first)
+        elif second.has_unit and not first.has_unit:
+            first = _adopt_unit(first, first.number, second)
         ends = [end.number or Decimal(0) for end in (first, second)]
         years = not first.has_unit and all(1000 <= end <= 3000 for end in ends)
         same = first.interpretations[0].kind == second.interpretations[0].kind and ends[0] < ends[1]

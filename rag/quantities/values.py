@@ -490,8 +490,6 @@ def _load_cldr_units() -> Mapping[str, set[str]]:
 
 
 _TOLERANCE: Final = Decimal("0.02")  # max. relative error of a rounded or converted amount
-
-
 _FAMILIES: Final = {"month": "date", "version": "code"} | {
     kind: kind for kind in ("date", "time", "weekday", "ratio", "code")
 }
@@ -671,15 +669,10 @@ def find_weekday(text: str, at: int) -> Value | None:
 
 def read_day(number: Value, date: Value) -> Value | None:
     """Return a number as a day in the month of `date`, as in 5–7 March, or None."""
-    counts_days = number.interpretations[0].size == _DAY_SIZE
-    if (
-        number.number is None
-        or (number.has_unit and not counts_days)
-        or not (1 <= number.number <= 31 and date.implied)
-    ):
+    day, counts_days = number.number, number.interpretations[0].size == _DAY_SIZE
+    if day is None or not 1 <= day <= 31 or (number.has_unit and not counts_days) or not date.implied:
         return None
-    month = date.implied[0].amount
-    amount = Decimal(month) * 100 + number.number
+    amount = Decimal(date.implied[0].amount) * 100 + day
     return Value(number.start, number.end, (Interpretation("date", amount),), implied=date.implied[:1])
 
 
