@@ -156,10 +156,9 @@ class ChatModels:
 
     def _check_allowed(self, options: ChatOptions) -> None:
         config = self._settings
-        values = (options.model, options.base_url, options.fast_model, options.api_key)
-        if options.holder is not None and not config.own_models:
-            raise ModelError("chat_own_forbidden")
-        if not config.own_models and values != (config.llm_model, config.llm_base_url, config.fast_llm_model, ""):
+        values = (options.model, options.base_url, options.fast_model, options.api_key, options.holder)
+        configured = (config.llm_model, config.llm_base_url, config.fast_llm_model, "", None)
+        if not config.own_models and values != configured:
             raise ModelError("chat_own_forbidden")
 
     def is_own(self, options: ChatOptions | None) -> bool:
@@ -267,7 +266,7 @@ class ConnectionStore:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._connections: OrderedDict[str, tuple[float, str, ChatOptions]] = OrderedDict()  # oldest first
 
     def add(self, browser: str, owner: str, options: ChatOptions) -> None:
@@ -283,11 +282,9 @@ class ConnectionStore:
 
     def get(self, browser: str, owner: str) -> ChatOptions | None:
         with self._lock:
-            self._sweep()
-            _, person, options = self._connections.get(browser, (0.0, "", None))
-            if options is not None and person != owner:
-                del self._connections[browser]
-                return None
+            options = self.snapshot_of(Holder(browser, owner))
+            if options is None:
+                self.forget(browser)
             return options
 
     def snapshot_of(self, holder: Holder) -> ChatOptions | None:
