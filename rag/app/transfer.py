@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -27,7 +28,8 @@ _COPY_BYTES = 1024 * 1024
 _UPLOAD_NAME = f"library{SUFFIX}"  # not the uploaded name, which may be too long or contain NUL
 _LONGEST_NAME = 200
 
-Work = Callable[[str, Callable[[int, int], object]], dict[str, int]]
+Work = Callable[[Callable[[int, int], object]], dict[str, int]]
+"""A function that reports its progress as done and total pages, and returns the counts of pages and more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +68,7 @@ class Transfers:
         transfer = self._new("export", library, self._libraries.title(library), owner)
         with self._forget_on_error(transfer.id):
             path = self._prepare_folder() / f"{transfer.id}{SUFFIX}"
-
-        def work(name: str, on_progress: Callable[[int, int], object]) -> dict[str, int]:
-            return self._libraries.export(name, path, on_progress)
-
-        self._start(transfer.id, work, path)
+        self._start(transfer.id, partial(self._libraries.export, library, path), path)
         return transfer.id
 
     def import_file(self, stream: BinaryIO, name: str, title: str, owner: str = "") -> str:
@@ -87,9 +85,9 @@ class Transfers:
         plain_name = "".join(filter(str.isprintable, name.replace("\\", "/").rpartition("/")[2]))
         file_name = plain_name[:_LONGEST_NAME].strip() or _UPLOAD_NAME
 
-        def work(name: str, on_progress: Callable[[int, int], object]) -> dict[str, int]:
+        def work(on_progress: Callable[[int, int], object]) -> dict[str, int]:
             try:
-                return self._libraries.import_file(folder / _UPLOAD_NAME, name, on_progress, file_name, plain)
+                return self._libraries.import_file(folder / _UPLOAD_NAME, library, on_progress, file_name, plain)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 
@@ -131,16 +129,15 @@ class Transfers:
         threading.Thread(target=self._run, args=(transfer_id, work, path), name="exchange", daemon=True).start()
 
     def _run(self, transfer_id: str, work: Work, path: Path | None) -> None:
-        library = self._transfers[transfer_id].library
         try:
             with wait_limit(math.inf):
-                counts = work(library, lambda done, total: self._change(transfer_id, done=done, total=total))
+                counts = work(lambda done, total: self._change(transfer_id, done=done, total=total))
             size = path.stat().st_size if path else 0
             self._change(transfer_id, state="done", path=path, size=size, pages=counts["pages"])
         except RagError as error:
             self._change(transfer_id, state="failed", notice=error.notice)
         except Exception:  # would end the thread and leave the user waiting
-            log.exception("the transfer of library %s failed", library)
+            log.exception("the transfer of library %s failed", self.library_of(transfer_id))
             self._change(transfer_id, state="failed", notice=Notice("unexpected"))
 
     def _change(self, transfer_id: str, **values: object) -> None:
