@@ -163,7 +163,7 @@ def _import_in_process(batch: Batch) -> Outcome:
     return _target.import_batch(_app, batch)
 
 
-def _run_on_ray(target: Target, batches: Batches, workers: int, gpus: float = 0.0) -> Iterator[tuple[int, Outcome]]:
+def _run_on_ray(target: Target, batches: Batches, workers: int, gpus: float) -> Iterator[tuple[int, Outcome]]:
     """Run batches on Ray, by `workers` actors with `gpus` GPUs each. Raises ConfigError if Ray is not installed.
 
     Without RAY_ADDRESS, Ray runs on this machine. Each actor writes through its own app and returns only outcomes.

@@ -46,11 +46,11 @@ def page_diff(old: str, new: str) -> list[DiffPiece]:
     return _merge(pieces)
 
 
+@dataclass
 class _Steps:
     """The remaining steps for the comparisons of one page."""
 
-    def __init__(self, remaining: int) -> None:
-        self.remaining = remaining
+    remaining: int
 
 
 def _split(text: str) -> list[str]:

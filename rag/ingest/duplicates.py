@@ -311,7 +311,7 @@ class PrefetchedLookup:
     def versions(self, url_hash: str) -> list[PageVersion]:
         return self._library.versions(url_hash)
 
-    def claimants(self, url_hashes: Sequence[str], *, limit: int = 0) -> dict[str, list[Page]]:
+    def claimants(self, url_hashes: Sequence[str]) -> dict[str, list[Page]]:
         if self.is_stale or not self._hashes.issuperset(url_hashes):
             return self._library.claimants(url_hashes)
         return {key: self._claims[key] for key in url_hashes if key in self._claims}

@@ -116,14 +116,14 @@ class Robots:
         return None
 
 
+@dataclass(slots=True)
 class _Site:
     """The cached rules of a site and their expiry."""
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.rules: RobotsRules | None = None
-        self.failure: FetchError | None = None
-        self.until: float | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    rules: RobotsRules | None = None
+    failure: FetchError | None = None
+    until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
