@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rag.app import App
-from rag.bulk.runs import Batches, Outcome, Runner, choose_runner, run_bulk
+from rag.bulk.runs import Batches, Outcome, Runner, RunnerName, choose_runner, run_bulk
 from rag.config import load_settings
 from rag.errors import ConfigError, StoreError
 from rag.store.sql.database import Database
@@ -45,6 +45,14 @@ def broken_only(dump: str) -> str:
 
 def here(app: App) -> Runner:
     return choose_runner(app, "main", "", "here", 1, 0.0)
+
+
+def begin(app: App, dump: str) -> tuple[Iterator[IngestResult], str]:
+    """Import the first batch; return the iterator over the other rows, and the id of the job."""
+    rows = run_bulk(app, "main", [dump], 4, here(app))
+    next(rows)
+    (job,) = app.imports.jobs.jobs("main")
+    return rows, job.id
 
 
 def import_all(app: App, dump: str, run: Runner | None = None) -> list[IngestResult]:
@@ -88,17 +96,15 @@ def test_what_was_cut_off_is_finished_by_the_same_command(app: App, dump: str) -
 def test_one_process_has_it_and_no_app_takes_it(
     app: App, dump: str, database_location: Path | str, tmp_path: Path
 ) -> None:
-    rows = run_bulk(app, "main", [dump], 4, here(app))
-    next(rows)
+    rows, job_id = begin(app, dump)
     app.imports.start()
     database = Database(database_location if isinstance(database_location, str) else tmp_path / "app.sqlite3")
-    (job,) = app.imports.jobs.jobs("main")
     other = f"{socket.gethostname()}:{os.getppid()}:other"
-    assert database.jobs.acquire_leases(other, lambda worker: True, job.id) == {}
+    assert database.jobs.acquire_leases(other, lambda worker: True, job_id) == {}
     assert not database.jobs.has_running()
     database.jobs.release(database.rows("SELECT worker FROM jobs")[0]["worker"])
     assert database.jobs.acquire_leases(other, lambda worker: False) == {}
-    assert job.id in database.jobs.acquire_leases(other, lambda worker: False, job.id)
+    assert job_id in database.jobs.acquire_leases(other, lambda worker: False, job_id)
     with pytest.raises(StoreError, match="already working"):
         list(rows)
     with pytest.raises(StoreError, match="already working"):
@@ -112,19 +118,17 @@ def test_one_process_has_it_and_no_app_takes_it(
 @pytest.mark.parametrize("act", ["cancel", "pause"])
 def test_what_a_person_does_with_it_holds(app: App, dump: str, act: str, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = app.imports.jobs
-    rows = run_bulk(app, "main", [dump], 4, here(app))
-    next(rows)
-    (job,) = jobs.jobs("main")
-    getattr(jobs, act)(job.id)
+    rows, job_id = begin(app, dump)
+    getattr(jobs, act)(job_id)
     waits: list[float] = []
 
     def wait(seconds: float) -> None:
         waits.append(seconds)
-        jobs.resume(job.id)
+        jobs.resume(job_id)
 
     monkeypatch.setattr("rag.ingest.jobs.service.time.sleep", wait)
     left = list(rows)
-    counts = jobs.job(job.id).counts
+    counts = jobs.job(job_id).counts
     assert (len(left), counts) == (
         (0, {"added": 1, "skipped": 2}) if act == "cancel" else (3, {"added": 3, "failed": 1})
     )
@@ -132,10 +136,8 @@ def test_what_a_person_does_with_it_holds(app: App, dump: str, act: str, monkeyp
 
 
 def test_an_import_that_is_deleted_ends_after_its_batch(app: App, dump: str) -> None:
-    rows = run_bulk(app, "main", [dump], 4, here(app))
-    next(rows)
-    (job,) = app.imports.jobs.jobs("main")
-    app.imports.jobs.delete(job.id)
+    rows, job_id = begin(app, dump)
+    app.imports.jobs.delete(job_id)
     assert list(rows) == [] and app.imports.jobs.jobs("main") == []
 
 
@@ -152,7 +154,7 @@ def test_a_batch_that_cannot_be_read_is_a_row(app: App, dump: str) -> None:
 
 
 def test_several_processes_need_a_server(app: App) -> None:
-    choose: Callable[..., Runner] = choose_runner
-    for name in ("processes", "ray"):
+    names: tuple[RunnerName, ...] = ("processes", "ray")
+    for name in names:
         with pytest.raises(ConfigError, match="QDRANT_URL"):
-            choose(app, "main", "", name, 2, 0.0)
+            choose_runner(app, "main", "", name, 2, 0.0)

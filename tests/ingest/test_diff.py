@@ -12,10 +12,6 @@ from rag.ingest import diff
 from rag.ingest.diff import DiffPiece, page_diff
 
 
-def pieces(old: str, new: str) -> list[tuple[str, str]]:
-    return [(piece.kind, piece.text) for piece in checked(old, new)]
-
-
 def checked(old: str, new: str) -> list[DiffPiece]:
     """Return the diff, after checking that it contains both texts and that neighbours differ in kind."""
     found = page_diff(old, new)
@@ -26,50 +22,45 @@ def checked(old: str, new: str) -> list[DiffPiece]:
     return found
 
 
-def test_texts_that_are_equal() -> None:
-    assert pieces("", "") == []
-    assert pieces("One. Two.", "One. Two.") == [("same", "One. Two.")]
-
-
-def test_words_are_marked_within_a_sentence() -> None:
-    old = "The bridge opened in 1932 and carries eight lanes. It is red."
-    new = "The bridge opened in 1934 and carries eight lanes. It is red."
-    assert pieces(old, new) == [
-        ("same", "The bridge opened in "),
-        ("removed", "1932"),
-        ("added", "1934"),
-        ("same", " and carries eight lanes. It is red."),
-    ]
-
-
-def test_characters_are_marked_in_chinese() -> None:
-    old, new = "龙井茶产于杭州。价格为三百元一斤。", "龙井茶产于杭州。价格为五百元一斤。"
-    assert pieces(old, new) == [
-        ("same", "龙井茶产于杭州。价格为"),
-        ("removed", "三"),
-        ("added", "五"),
-        ("same", "百元一斤。"),
-    ]
-
-
-def test_an_unchanged_character_is_kept_at_the_start_but_not_between_changes() -> None:
-    assert pieces("他去年三月付了三百元。", "他今年五月付了三百元。") == [
-        ("same", "他"),
-        ("removed", "去年三"),
-        ("added", "今年五"),
-        ("same", "月付了三百元。"),
-    ]
-
-
-def test_a_sentence_that_was_replaced_is_shown_whole() -> None:
-    old = "It rains in spring. The harbour closes at noon on Fridays. Nobody knows why."
-    new = "It rains in spring. Visitors need a ticket from the old office. Nobody knows why."
-    assert pieces(old, new) == [
-        ("same", "It rains in spring. "),
-        ("removed", "The harbour closes at noon on Fridays. "),
-        ("added", "Visitors need a ticket from the old office. "),
-        ("same", "Nobody knows why."),
-    ]
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", []),
+        ("One. Two.", "One. Two.", [("same", "One. Two.")]),
+        (  # words within a sentence
+            "The bridge opened in 1932 and carries eight lanes. It is red.",
+            "The bridge opened in 1934 and carries eight lanes. It is red.",
+            [
+                ("same", "The bridge opened in "),
+                ("removed", "1932"),
+                ("added", "1934"),
+                ("same", " and carries eight lanes. It is red."),
+            ],
+        ),
+        (  # characters in Chinese
+            "龙井茶产于杭州。价格为三百元一斤。",
+            "龙井茶产于杭州。价格为五百元一斤。",
+            [("same", "龙井茶产于杭州。价格为"), ("removed", "三"), ("added", "五"), ("same", "百元一斤。")],
+        ),
+        (  # a single unchanged character is kept at the start, but not between changes
+            "他去年三月付了三百元。",
+            "他今年五月付了三百元。",
+            [("same", "他"), ("removed", "去年三"), ("added", "今年五"), ("same", "月付了三百元。")],
+        ),
+        (  # a sentence that was replaced
+            "It rains in spring. The harbour closes at noon on Fridays. Nobody knows why.",
+            "It rains in spring. Visitors need a ticket from the old office. Nobody knows why.",
+            [
+                ("same", "It rains in spring. "),
+                ("removed", "The harbour closes at noon on Fridays. "),
+                ("added", "Visitors need a ticket from the old office. "),
+                ("same", "Nobody knows why."),
+            ],
+        ),
+    ],
+)
+def test_what_is_marked(old: str, new: str, expected: list[tuple[str, str]]) -> None:
+    assert [(piece.kind, piece.text) for piece in checked(old, new)] == expected
 
 
 @pytest.mark.parametrize("steps", [5, 100, 100_000])
@@ -88,7 +79,7 @@ def test_whatever_changes_both_texts_are_in_it(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_the_shortest_way_is_found() -> None:
-    assert [p for p in pieces("a\nb\nc\na\nb\nb\na\n", "c\nb\na\nb\na\nc\n") if p[0] == "same"] != []
+    assert any(piece.kind == "same" for piece in checked("a\nb\nc\na\nb\nb\na\n", "c\nb\na\nb\na\nc\n"))
     old, new = [str(n) for n in range(400)], [str(n) for n in range(400) if n % 7]
     changed = [p for p in page_diff("\n".join(old), "\n".join(new)) if p.kind != "same"]
     assert {p.kind for p in changed} == {"removed"}

@@ -198,6 +198,11 @@ class TestBeginning:
         assert start(site.url("/"), kind, *found[:-1]) == found[-1:]
         assert start(site.url("/"), kind, *found) == []
 
+    def refusal(self, start: Find, *args: Any, **limits: Any) -> IngestError:
+        with pytest.raises(IngestError) as raised:
+            start(*args, **limits)
+        return raised.value
+
     def test_robots_txt_is_asked(self, page_server: PageServer, start: Find) -> None:
         page_server.add("/robots.txt", "User-agent: *\nDisallow: /a", content_type="text/plain")
         page_server.add("/sitemap.xml", page_map("/a/1", "/b/1", base=page_server.url("")), content_type="text/xml")
@@ -217,31 +222,24 @@ class TestBeginning:
         item = "<item><link>https://example.com/calendar/2199/01/</link></item>"
         page_server.add("/later", f"<rss version='2.0'><channel>{item}</channel></rss>", content_type="text/xml")
         page_server.add("/robots.txt", "User-agent: *\nDisallow: /a$", content_type="text/plain")
-        with pytest.raises(IngestError) as raised:
-            start(page_server.url(path), kind)
-        assert raised.value.code == code
+        assert self.refusal(start, page_server.url(path), kind).code == code
 
     @pytest.mark.parametrize("kind", ["crawl", "sitemap", "feed"])
     @pytest.mark.parametrize(
         "url", ["http://[::1/x", "https://a\u2100b.com/", "https://[domain]/", "http://a]b/", "ftp://a.example/"]
     )
     def test_a_start_that_is_no_address(self, start: Find, kind: SiteKind, url: str) -> None:
-        with pytest.raises(IngestError) as raised:
-            start(url, kind)
-        assert raised.value.code == "blocked" and url in str(raised.value)
+        error = self.refusal(start, url, kind)
+        assert error.code == "blocked" and url in str(error)
 
     @pytest.mark.parametrize("kind", ["crawl", "sitemap", "feed"])
     def test_rules_that_cannot_be_had(self, page_server: PageServer, start: Find, kind: SiteKind) -> None:
         page_server.add("/robots.txt", status=500)
-        with pytest.raises(IngestError) as raised:
-            start(page_server.url("/a"), kind)
-        assert raised.value.code == "robots_unreadable"
+        assert self.refusal(start, page_server.url("/a"), kind).code == "robots_unreadable"
 
     def test_a_sitemap_of_other_paths(self, site: SiteServer, start: Find) -> None:
-        with pytest.raises(IngestError) as raised:
-            start(site.url("/"), "sitemap", prefix="/none/")
-        assert raised.value.code == "sitemap_empty"
-        assert "/none/" in str(raised.value)
+        error = self.refusal(start, site.url("/"), "sitemap", prefix="/none/")
+        assert error.code == "sitemap_empty" and "/none/" in str(error)
 
 
 class TestSitemaps:

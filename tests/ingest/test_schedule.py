@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
@@ -15,6 +15,9 @@ import pytest
 from rag.errors import StoreError
 from rag.ingest.schedule import Schedules
 from rag.store.sql.database import Database
+from tests.ingest.jobs.conftest import database
+
+__all__ = ["database"]
 
 
 class Clock:
@@ -45,13 +48,6 @@ class Recorder:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(tmp_path / "app.db")
-    yield database
-    database.close()
-
-
-@pytest.fixture
 def clock() -> Clock:
     return Clock()
 
@@ -64,10 +60,6 @@ def recorder(database: Database) -> Recorder:
 @pytest.fixture
 def schedules(database: Database, recorder: Recorder, clock: Clock) -> Schedules:
     return Schedules(database, recorder, clock)
-
-
-def end(database: Database, job_id: str) -> None:
-    database.jobs.set_state(job_id, "done")
 
 
 def test_what_is_due_starts_and_is_due_again_after_its_hours(
@@ -85,7 +77,7 @@ def test_what_is_due_starts_and_is_due_again_after_its_hours(
     assert view.schedule.next_at[:16] == "2026-03-07T09:00"
     assert view.last is not None
     assert view.last.kind == "recheck"
-    end(database, job_id)
+    database.jobs.set_state(job_id, "done")
     clock.pass_hours(24)
     assert len(schedules.start_due()) == 1
 
@@ -112,7 +104,7 @@ def test_one_that_has_not_ended_is_not_started_again(
     database.jobs.set_state(first, "paused")
     clock.pass_hours(1)
     assert schedules.start_due() == []
-    end(database, first)
+    database.jobs.set_state(first, "done")
     clock.pass_hours(1)
     assert len(schedules.start_due()) == 1
 

@@ -28,8 +28,8 @@ URL = "https://example.com/a"
 SMALL = RecordBounds(size=1000, records=5)
 
 
-def records(*texts: str) -> list[Source]:
-    return list(record_sources([json.dumps({"url": URL, "text": text}) for text in texts], "rows"))
+def rows(*records: object) -> list[Source]:
+    return list(record_sources([one if isinstance(one, str) else json.dumps(one) for one in records], "rows"))
 
 
 def codes(sources: Iterable[Source]) -> list[str]:
@@ -52,7 +52,7 @@ class TestFilesOfOneName:
     def test_other_sources_keep_theirs(self) -> None:
         samples = [*file_sources("a.md", b"1", URL), *file_sources("b.md", b"2", URL)]
         broken = [*file_sources("a.gif", b"1"), *file_sources("a.gif", b"2")]
-        given = [*samples, *broken, *records("A", "B")]
+        given = [*samples, *broken, *rows(*({"url": URL, "text": text} for text in "AB"))]
         assert list(unique_sources(given)) == given
 
 
@@ -99,10 +99,6 @@ class TestPaths:
     @pytest.mark.parametrize("name", ["~nosuchuser1/x", "x" * 300, "a\x00b", "nowhere/at/all.md"])
     def test_names_of_nothing(self, name: str) -> None:
         assert codes(path_sources(name)) == ["file_unreadable"]
-
-
-def rows(*records: object) -> list[Source]:
-    return list(record_sources([one if isinstance(one, str) else json.dumps(one) for one in records], "rows"))
 
 
 @pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1e"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from rag.errors import RagError
 from rag.ingest.chunking import get_chunker
 from rag.ingest.discovery import Walk
 from rag.ingest.jobs.service import Jobs, JobView
@@ -27,6 +29,31 @@ from tests.support.page_server import PageServer
 from tests.support.site_server import SiteServer
 
 MakeJobs = Callable[..., Jobs]
+
+
+class Stuck:
+    """An ingestor factory that blocks until it is released."""
+
+    def __init__(self, ingestor: Ingestor) -> None:
+        self.asked, self.go = threading.Event(), threading.Event()
+        self._ingestor = ingestor
+
+    def __call__(self, library: str) -> Ingestor:
+        self.asked.set()
+        self.go.wait(60)
+        return self._ingestor
+
+
+def failing_once(ingestor: Ingestor, error: RagError) -> Callable[[str], Ingestor]:
+    """Return an ingestor factory that raises the error the first time."""
+    errors = iter([error])
+
+    def open_ingestor(library: str) -> Ingestor:
+        for failure in errors:
+            raise failure
+        return ingestor
+
+    return open_ingestor
 
 
 @pytest.fixture

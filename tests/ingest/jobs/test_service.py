@@ -17,21 +17,8 @@ from rag.reading.parser import READING_VERSION
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Job, NewItem
 from rag.types import IngestResult, Notice
-from tests.ingest.jobs.conftest import MakeJobs, reasons, records, statuses, wait_for_job
+from tests.ingest.jobs.conftest import MakeJobs, Stuck, failing_once, reasons, records, statuses, wait_for_job
 from tests.support.page_server import PageServer, Reply, generated_page
-
-
-class Stuck:
-    """An ingestor factory that blocks until it is released."""
-
-    def __init__(self, ingestor: Ingestor) -> None:
-        self.asked, self.go = threading.Event(), threading.Event()
-        self._ingestor = ingestor
-
-    def __call__(self, library: str) -> Ingestor:
-        self.asked.set()
-        self.go.wait(60)
-        return self._ingestor
 
 
 def test_a_job_runs_to_its_end(jobs: Jobs, database: Database) -> None:
@@ -199,14 +186,7 @@ def test_what_happens_to_a_job_between_look_and_write_stays(
 
 
 def test_a_file_that_failed_can_be_tried_again(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
-    answers = iter([ModelError("package_missing", package="none"), None])
-
-    def open_ingestor(library: str) -> Ingestor:
-        if (error := next(answers)) is not None:
-            raise error
-        return ingestor
-
-    jobs = make_jobs(open_ingestor)
+    jobs = make_jobs(failing_once(ingestor, ModelError("package_missing", package="none")))
     job_id = jobs.submit([*file_sources("note.md", b"# Note\n\nA note.")], library="main")
     job = wait_for_job(jobs, job_id)
     assert reasons(job) == ["package_missing"]
@@ -289,8 +269,7 @@ def test_a_job_carries_its_chunker_over_a_restart(make_jobs: MakeJobs, ingestor:
     assert any(chunk.parent for chunk in ingestor.library.chunks(job.items[0].result.url_hash))
 
 
-def test_uploaded_files_carry_a_chosen_chunker(make_jobs: MakeJobs) -> None:
-    jobs = make_jobs()
+def test_uploaded_files_carry_a_chosen_chunker(jobs: Jobs) -> None:
     job_id = jobs.submit_files([("a.md", b"# A")], library="main", chunker="parent")
     assert jobs.job(job_id).options["chunker"] == "parent"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from threading import Event, get_ident
+from threading import get_ident
 
 import pytest
 
@@ -16,7 +16,7 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import BOUNDS, RecordBounds, Source, file_sources, record_sources, web_source
 from rag.store import values
 from rag.store.sql.database import Database
-from tests.ingest.jobs.conftest import MakeJobs, records, wait_for_job
+from tests.ingest.jobs.conftest import MakeJobs, Stuck, failing_once, records, wait_for_job
 from tests.support.hostile import make_zip
 
 LINE = '{"url": "https://a.example/", "title": "T", "text": "雨"}'
@@ -107,33 +107,19 @@ def test_two_attempts_at_an_item_that_overlap_say_the_same(database: Database, i
 
 
 def test_what_a_stopped_import_had_not_looked_into_is_said(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
-    opening, go_on = Event(), Event()
-
-    def slow(library: str) -> Ingestor:
-        opening.set()
-        go_on.wait(30)
-        return ingestor
-
-    jobs = make_jobs(slow)
+    stuck = Stuck(ingestor)
+    jobs = make_jobs(stuck)
     job_id = jobs.submit_files([("a.jsonl", lines(0)), ("b.md", b"# B")], library="main")
-    assert opening.wait(30)
+    assert stuck.asked.wait(30)
     jobs.cancel(job_id)
-    go_on.set()
+    stuck.go.set()
     assert outcomes(jobs, job_id) == {"a.jsonl": "skipped cancelled", "b.md": "skipped cancelled"}
 
 
 def test_files_are_kept_for_a_retry_if_the_library_cannot_be_opened(
     make_jobs: MakeJobs, database: Database, ingestor: Ingestor
 ) -> None:
-    fails = [True]
-
-    def open_ingestor(library: str) -> Ingestor:
-        if fails.pop():
-            fails.append(False)
-            raise StoreError("store_failed", call="open", detail="no")
-        return ingestor
-
-    jobs = make_jobs(open_ingestor)
+    jobs = make_jobs(failing_once(ingestor, StoreError("store_failed", call="open", detail="no")))
     job_id = jobs.submit_files([("b.md", b"# B\n\nA note.")], library="main")
     assert wait_for_job(jobs, job_id).discovery == "failed"
     assert database.files.names(job_id) == ["b.md"]
