@@ -350,15 +350,12 @@ class TopicChunker:
 
     name = "semantic"
 
-    def __init__(self, maximum: float = MAXIMUM, target: float = 0.0) -> None:
-        """`target` is the preferred size of a chunk, by default seven ninths of the maximum."""
+    def __init__(self, maximum: float = MAXIMUM) -> None:
         self.maximum = maximum
-        self.target = target or round(maximum * 7 / 9)
+        self.target = round(maximum * 7 / 9)  # the preferred size of a chunk
 
     def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
         units = split_units(text, self.maximum)
-        if not units:
-            return []
         if len(units) > _MAX_UNITS:
             return make_chunks(text, RecursiveChunker(self.maximum).fill(units))
         cuts = _best_cuts(units, _score_cuts(text, units, vectors), self.maximum, self.target)
