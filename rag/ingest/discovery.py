@@ -21,6 +21,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from rag.errors import IngestError
@@ -72,20 +73,17 @@ def sitemap_pages(
     direct = [start] if _SITEMAP_PATH.search(split_url(start).path) else []
     usual = [join_url(start, url) for url in _USUAL_PATHS]
     for urls in filter(None, (direct, from_robots, usual)):
+        readable = _read_sitemaps(fetcher, parser, start, urls, is_cancelled)
+        if (first := next(readable, None)) is None:
+            continue
         found: dict[str, FoundPage] = {}
-        is_readable = False
-        for rows in _read_sitemaps(fetcher, parser, start, urls, is_cancelled):
-            is_readable = True
-            for url, modified in rows:
-                if len(found) >= limit:
-                    break
-                address = page_address(url)
-                if address not in found and admits(address):
-                    found[address] = FoundPage(address, modified=modified)
+        for url, modified in chain(first, chain.from_iterable(readable)):
+            address = page_address(url)
+            if address not in found and admits(address):
+                found[address] = FoundPage(address, modified=modified)
             if len(found) >= limit:
                 break
-        if is_readable:
-            return list(found.values())
+        return list(found.values())
     raise IngestError("sitemap_missing", url=printable(start))
 
 
