@@ -228,10 +228,11 @@ def tls_context() -> ssl.SSLContext:
 
 # IANA's registry of content codings. As in browsers, other names ("none", "utf-8") and "identity" are ignored.
 _CODINGS = frozenset("aes128gcm br compress dcb dcz deflate exi gzip pack200-gzip x-compress x-gzip zstd".split())
-_GZIP = frozenset(["gzip", "x-gzip"])
+_GZIP = ("gzip", "x-gzip")
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_WINDOW = 31
-_DEFLATE_WINDOWS = (15, -15)  # servers send "deflate" with and without the zlib header
+# The windows for zlib of the codings that are requested; servers send "deflate" with and without the zlib header.
+_WINDOWS: dict[str, tuple[int, ...]] = {**dict.fromkeys(_GZIP, (_GZIP_WINDOW,)), "deflate": (15, -15)}
 _BINARY = lazy_regex(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # never in text, and early in compressed data
 _SNIFFED = 1024
 _CHUNK_SIZE = 4096  # small, because zlib copies the remaining input after each gzip member
@@ -262,16 +263,10 @@ def decode_body(body: bytes, encoding: str, limit: int) -> bytes:
         if len(body) > limit:
             raise TooLargeError
         return body
-    if len(declared) > 1:
-        raise UnknownEncodingError(encoding)
-    if declared[0] in _GZIP:
-        windows: tuple[int, ...] = (_GZIP_WINDOW,)
-    elif declared[0] == "deflate":
-        windows = _DEFLATE_WINDOWS
-    else:
+    if len(declared) > 1 or declared[0] not in _WINDOWS:
         raise UnknownEncodingError(encoding)
     failure = zlib.error()
-    for window in windows:
+    for window in _WINDOWS[declared[0]]:
         try:
             return _inflate(body, window, limit)
         except zlib.error as error:
