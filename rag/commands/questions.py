@@ -125,6 +125,7 @@ def verifiers_of(settings: Settings) -> list[Verifier]:
 
 
 _TOOL_ROUTES = frozenset({"calculate", "date", "statistics", "web", "small_talk", "unknown"})
+_CITATION_FIELDS = ("n", "url", "title", "quote", "start", "end")
 _CLOSEST = 3
 """Passages listed for a question that the pages don't answer."""
 
@@ -244,16 +245,7 @@ def _library_field(library: str) -> dict[str, str]:
 
 def _answer(answer: Answer) -> dict[str, Any]:
     citations = [
-        {
-            "n": c.n,
-            "url": c.url,
-            "title": c.title,
-            "quote": c.quote,
-            "start": c.start,
-            "end": c.end,
-            **_library_field(c.library),
-        }
-        for c in answer.citations
+        {**{name: getattr(c, name) for name in _CITATION_FIELDS}, **_library_field(c.library)} for c in answer.citations
     ]
     steps = [{"node": step.node, "ms": step.ms, **step.detail} for step in answer.steps]
     tools = [
