@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from dataclasses import replace
@@ -11,8 +12,9 @@ import pytest
 from rag.errors import ModelError, StoreError
 from rag.ingest.jobs import service
 from rag.ingest.jobs.service import Jobs
+from rag.ingest.jobs.steps import new_item, to_payload
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.sources import Source, file_sources, web_source
+from rag.ingest.sources import file_sources, web_source
 from rag.reading.parser import READING_VERSION
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Job, NewItem
@@ -55,8 +57,7 @@ def test_a_person_has_so_many_jobs_and_another_has_theirs(make_jobs: MakeJobs, i
 
 
 def test_pages_under_way_at_the_end_of_a_process_are_begun_again(make_jobs: MakeJobs, database: Database) -> None:
-    source = records(1)[0]
-    job_id = database.jobs.create("main", "", [NewItem(source.name, source.url, payload=_packed(source))])
+    job_id = database.jobs.create("main", "", [new_item(records(1)[0])])
     database.items.start_attempt(job_id, 0)
     database.items.set_stage(job_id, 0, "embedding")
     jobs = make_jobs()
@@ -308,9 +309,5 @@ def _after(go: threading.Event) -> Reply:
     return Reply(generated_page(99).encode())
 
 
-def _packed(source: Source) -> dict[str, object]:
-    return {"name": source.name, "url": source.url, "kind": source.kind, "record": dict(source.record)}
-
-
 def _web(url: str) -> str:
-    return f'{{"name": "{url}", "url": "{url}", "kind": "web"}}'
+    return json.dumps(to_payload(web_source(url)))
