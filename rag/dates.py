@@ -163,19 +163,17 @@ def _calendar_range(year: int, month: int = 0) -> tuple[date, date]:
 
 
 def shift_day(day: date, duration: str, sign: int) -> date:
-    """Return `day` shifted by a duration ("three weeks"), back if `sign` is -1. Raises ValueError, OverflowError."""
-    return _subtract(day, -sign * _read_count(duration.lower()), _read_unit(duration.lower()))
+    """Return `day` shifted by a duration ("three weeks"), back if `sign` is -1, clamped to the end of shorter months.
 
-
-def _subtract(today: date, count: float, unit: str) -> date:
-    """Return the day `count` units earlier, clamped to the end of shorter months."""
+    Raises ValueError, OverflowError.
+    """
+    earlier, unit = -sign * _read_count(duration.lower()), _read_unit(duration.lower())
     if unit in ("hour", "小时"):
-        return today - timedelta(hours=count) if count >= 24 else today
+        return day - timedelta(hours=earlier) if earlier >= 24 else day
     if unit in ("day", "天", "日", "week", "周", "星期", "礼拜"):
-        return today - timedelta(days=count * (1 if unit in ("day", "天", "日") else 7))
-    months = today.year * 12 + today.month - 1 - round(count * (12 if unit in ("year", "年") else 1))
-    year, month = divmod(months, 12)
-    return date(year, month + 1, min(today.day, monthrange(year, month + 1)[1]))
+        return day - timedelta(days=earlier * (1 if unit in ("day", "天", "日") else 7))
+    year, month = _shift_month(day, -round(earlier * (12 if unit in ("year", "年") else 1)))
+    return date(year, month, min(day.day, monthrange(year, month)[1]))
 
 
 def _resolve_date(year: int, month: int, day: int, today: date, ahead: bool) -> tuple[date, date]:
@@ -211,11 +209,11 @@ def _read_unit(text: str) -> str:
 
 
 def _read_ago(text: str, today: date, _: bool) -> tuple[date, date]:
-    return _day_range(_subtract(today, _read_count(text), _read_unit(text)))
+    return _day_range(shift_day(today, text, -1))
 
 
 def _read_rolling(text: str, today: date, _: bool) -> tuple[date, date]:
-    return _subtract(today, _read_count(text), _read_unit(text)), today
+    return shift_day(today, text, -1), today
 
 
 def _read_turn(text: str, today: date, ahead: bool) -> tuple[date, date]:

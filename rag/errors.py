@@ -1,18 +1,5 @@
 """Errors that users may see.
 
-RagError
-├── ConfigError            a setting is invalid
-├── StoreError             a database operation failed
-│   ├── LibraryMovedError  the library has moved to another embedding model
-│   ├── StoreUnavailableErrorthe database server does not respond; a retry may work
-│   ├── StoreBusyError     another process has the embedded folder open
-│   └── ModelMismatchError the library uses another embedding model
-├── ModelError             an embedding or chat model cannot be loaded or does not respond
-├── ToolError              a tool call in a conversation failed
-├── WebSearchError         a web search service failed
-└── IngestError            a source cannot be imported; the others continue
-    └── FetchError         its URL cannot be fetched
-
 An error has a code of `rag.locales` and the parameters of its message, which the command line shows in English and the
 app in the user's language. `__cause__` has the details for the log.
 """
@@ -76,7 +63,7 @@ class WebSearchError(RagError):
 
 
 class IngestError(RagError):
-    """A source cannot be imported; nothing from it is stored."""
+    """A source cannot be imported: nothing from it is stored, and the others continue."""
 
 
 class FetchError(IngestError):

@@ -357,20 +357,19 @@ def _ends_at_newline(text: str, start: int, newline: int, after: int, stop: int)
 
 def _is_inner_period(text: str, start: int, match: re.Match[str], cased: bool) -> bool:
     """Return whether a full stop belongs to an abbreviation, initial or list number, not to the end of a sentence."""
-    if not match["en"].endswith(".") or len(match["en"]) > 1:
-        following = text[match.end() : match.end() + 3].lstrip()
-        return cased and match["en"].endswith((".", "…")) and following[:1].islower()
-    before = _BEFORE_WORD.split(text[max(start, match.start() - 24) : match.start()])[-1]
-    following = text[match.end() : match.end() + 3].lstrip()
-    if (cased and following[:1].islower()) or following[:1] in _NEVER_INITIAL:
+    following = text[match.end() : match.end() + 3].lstrip()[:1]
+    if match["en"] != ".":
+        return cased and match["en"].endswith((".", "…")) and following.islower()
+    if (cased and following.islower()) or following in _NEVER_INITIAL:
         return True
+    before = _BEFORE_WORD.split(text[max(start, match.start() - 24) : match.start()])[-1]
     if before.isdigit():
         number = match.start() - len(before)
         line_start = max(start, text.rfind("\n", start, number) + 1)
         if not text[line_start:number].strip(" \t"):
             return True
     measured = _MEASURE.search(text, max(start, match.start() - 8), match.start())
-    if following[:1].isdigit() and (measured or before.lower() in ("max", "min")):
+    if following.isdigit() and (measured or before.lower() in ("max", "min")):
         return True
     if before.lower() in _ABBREVIATIONS or (cased and _INITIALS.fullmatch(before)):
         return True
@@ -453,7 +452,7 @@ def first_sentence(text: str, limit: int = 240) -> str:
 
 def estimate_tokens(text: str) -> int:
     """Estimate the number of tokens of `text` without a tokenizer."""
-    wide = (weigh(text) - len(text)) / (WIDE_WEIGHT - 1)
+    wide = len(_WIDE.findall(text))
     return ceil((len(text) - wide) * _NARROW_TOKENS + wide * _WIDE_TOKENS)
 
 
@@ -645,7 +644,7 @@ _SPACES = lazy_regex(r"[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _DECOMPOSED = lazy_regex(r".[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a]+")
 _TRAILING = lazy_regex(r"(?<![ \t])[ \t]++$", re.MULTILINE)
 _BLANK_LINES = lazy_regex(r"\n{3,}")
-_CODE = lazy_regex(r"(^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ {0,3}\2[^\n]*$|\Z)|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+_CODE = lazy_regex(r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ {0,3}\1[^\n]*$|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _COMMENT = lazy_regex(r"<!--(?:[^<-]++|-(?!->)|<(?!!--))*+-->")
 _LINK = lazy_regex(
     r"!?\[(?P<words>[^\[\]]{0,1000})\]"
@@ -680,13 +679,11 @@ def collapse_spaces(text: str) -> str:
 
 def strip_link_targets(text: str) -> str:
     """Replace links and images outside code with their text; remove comments and link definitions."""
-    pieces = _CODE.split(text)
-    # Each code span adds two groups: itself and its fence.
-    prose, code = pieces[::3], pieces[1::3]
-    output = [_strip_markup(prose[0])]
-    for span, following in zip(code, prose[1:], strict=True):
-        output += [span, _strip_markup(following)]
-    return "".join(output)
+    output, at = [], 0
+    for code in _CODE.finditer(text):
+        output += [_strip_markup(text[at : code.start()]), code[0]]
+        at = code.end()
+    return "".join([*output, _strip_markup(text[at:])])
 
 
 def front_matter_title(text: str) -> tuple[str, str]:
