@@ -98,6 +98,11 @@ class Request:
         return str(texts[-1]) if texts else ""
 
     @property
+    def passages(self) -> list[tuple[int, str]]:
+        """The passages in the last user message, by number."""
+        return [(int(number), text) for _, number, text in PASSAGE.findall(self.last)]
+
+    @property
     def rules(self) -> str:
         """The instructions: the text of all messages without the passages."""
         text = "\n".join(str(message.get("content") or "") for message in self.messages)

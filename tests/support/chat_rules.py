@@ -18,11 +18,8 @@ _SENTENCE = re.compile(r"[^。！？.!?\n]+(?:[。！？]|[.!?](?=\s|$)|$)")
 _GREETING = re.compile(r"^\W*(?:(?:hi|hello|hey|thanks|thank you)\b|你好|您好|谢谢|早上好)[^?？]{0,20}$", re.I)
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _COMMON = frozenset(
-    re.findall(
-        r"\w+",
-        "a an and are as at be by did do does for from how in is it of on or the this that to was were what "
-        "when where which who why with",
-    )
+    "a an and are as at be by did do does for from how in is it of on or the this that to was were what when where "
+    "which who why with".split()
 )
 
 
@@ -34,17 +31,16 @@ def rules(request: Request) -> Reply:
         return Reply(json.dumps(planned, ensure_ascii=False))
     if schema is not None and "irrelevant" in schema.get("properties", {}):
         wanted = _terms(question)
-        irrelevant = [number for number, text in _passages(request.last) if not wanted & _terms(text)]
+        irrelevant = [number for number, text in request.passages if not wanted & _terms(text)]
         return _in_form(request, {"irrelevant": irrelevant})
     if schema is not None:
-        filled = _fill(schema, schema, _passages(request.last), question)
-        return _in_form(request, filled)
+        return _in_form(request, _fill(schema, schema, request.passages, question))
     if request.tools:
         return _decide(request)
     if reply := _about_the_conversation(request):
         return Reply(reply)
-    if passages := _passages(request.last):
-        return _answer(request, question, passages)
+    if request.passages:
+        return _answer(request, question)
     return Reply(_greeting(question))
 
 
@@ -65,7 +61,7 @@ def _research(schema: dict[str, Any], question: str, request: Request) -> dict[s
         wanted = re.findall(r"^(?:Sub-question|子问题): (.+)$", request.last, re.MULTILINE)
         return {"query": wanted[-1] if wanted else question, "search": "hybrid", "reason": "Words and meaning."}
     if form == {"sentences", "summary", "met"}:
-        found = [(number, _SENTENCE.findall(text)[0].strip()) for number, text in _passages(request.last)]
+        found = [(number, _SENTENCE.findall(text)[0].strip()) for number, text in request.passages]
         aspects = re.findall(r"^(\d+)\. ", PASSAGE.sub("", request.last), re.MULTILINE)
         sentences = [{"number": number, "sentence": sentence} for number, sentence in found]
         return {"sentences": sentences, "summary": found[0][1] if found else "", "met": [int(n) for n in aspects]}
@@ -90,12 +86,12 @@ def _about_the_conversation(request: Request) -> str:
         labels = re.findall(r"^\[\d+\] (.+)$", request.last, re.MULTILINE)
         return "\n".join(ask.format(label.split(" › ")[-1]) for label in dict.fromkeys(labels))
     if "who will write a summary" in system or "为撰写摘要" in system:
-        return _first_sentences(_passages(request.last))
+        return _first_sentences(request.passages)
     if "take notes" in system or "做笔记" in system:
         wanted = _terms(_question(request.last))
         notes = [
             f"{sentence.strip()} [{number}]"
-            for number, text in _passages(request.last)
+            for number, text in request.passages
             for sentence in _SENTENCE.findall(text)
             if wanted & _terms(sentence)
         ]
@@ -121,9 +117,9 @@ def _greeting(text: str) -> str:
     return "Hello! What would you like to know about your pages?"
 
 
-def _answer(request: Request, question: str, passages: Sequence[tuple[int, str]]) -> Reply:
+def _answer(request: Request, question: str) -> Reply:
     """Reply with the sentence that shares most words with the question, or to a rewrite with its terms."""
-    system = request.rules
+    system, passages = request.rules, request.passages
     if "search queries" in system or "检索词" in system:
         return Reply(
             " ".join(dict.fromkeys(_terms(question))) + (" 说明" if _CHINESE.search(question) else " overview")
@@ -170,8 +166,8 @@ def _report(request: Request, passages: Sequence[tuple[int, str]]) -> str:
 def _schema(request: Request) -> dict[str, Any] | None:
     """Return the schema that the reply must fit, wherever in the request the client put it."""
     if request.forced_tool:
-        functions = [tool["function"] for tool in request.body["tools"]]
-        return next(dict(f["parameters"]) for f in functions if f["name"] == request.forced_tool)
+        functions = {tool["function"]["name"]: tool["function"] for tool in request.body["tools"]}
+        return dict(functions[request.forced_tool]["parameters"])
     if request.response_format == "json_schema":
         return dict(request.body["response_format"]["json_schema"]["schema"])
     marker = "JSON schema, and nothing else:\n"
@@ -197,10 +193,6 @@ def _fill(form: dict[str, Any], root: dict[str, Any], passages: Sequence[tuple[i
     return form["enum"][0] if "enum" in form else question
 
 
-def _passages(text: str) -> list[tuple[int, str]]:
-    return [(int(number), body) for _, number, body in PASSAGE.findall(text)]
-
-
 def _question(text: str) -> str:
     found = _QUESTION.findall(PASSAGE.sub("", text))
     return str(found[-1] if found else text).strip()
@@ -216,7 +208,7 @@ def _terms(text: str) -> set[str]:
 def quote_each(request: Request) -> Reply:
     """Reply like `rules`, but quote the last sentence of each of the first three passages."""
     reply = rules(request)
-    passages = _passages(request.last)
+    passages = request.passages
     if reply.tool_calls or request.body.get("response_format") or not passages:
         return reply
     quotes = (f"{_SENTENCE.findall(text)[-1].strip()} [{number}]" for number, text in passages[:3])

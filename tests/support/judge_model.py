@@ -11,7 +11,7 @@ from typing import Any
 from rag.types import Passage
 from tests.support.answering import passage
 from tests.support.chat_protocol import Reply, Request
-from tests.support.research_model import form_of, passages_of
+from tests.support.research_model import form_of, verdicts_of
 
 WHOLE = "When was the town founded in which the director of Grey Harbour was born?"
 BORN, FOUNDED = "Where was Ilse Brandt born?", "When was Ostrava Moor founded?"
@@ -61,15 +61,14 @@ class JudgeModel:
             return self.reply if self.reply is not None else Reply(json.dumps({"passages": self._verdicts(request)}))
         if form == "Judgements":
             count = len(re.findall(r"^\d+\. ", request.last, re.MULTILINE))
-            verdict = {"verdict": "supported", "relevant": True}
-            return Reply(json.dumps({"verdicts": [{"number": n, **verdict} for n in range(1, count + 1)]}))
+            return Reply(json.dumps(verdicts_of(dict.fromkeys(range(1, count + 1), True))))
         return self.answer if isinstance(self.answer, Reply) else Reply(self.answer)
 
     def _verdicts(self, request: Request) -> list[dict[str, Any]]:
         question = _QUESTION.findall(request.last)[-1]
         whole = next(iter(_PARENT_QUESTION.findall(request.last)[-1:]), question)
         verdicts = []
-        for number, text in passages_of(request):
+        for number, text in request.passages:
             score, missing, quote = self.judge(question, whole, text)
             verdicts.append({"number": number, "score": score, "missing": missing, "reason": "so", "quote": quote})
         return verdicts

@@ -11,10 +11,6 @@ from typing import Any
 from tests.support.chat_protocol import PASSAGE, Reply, Request
 
 
-def passages_of(request: Request) -> list[tuple[int, str]]:
-    return [(int(number), text) for _, number, text in PASSAGE.findall(request.last)]
-
-
 def form_of(request: Request) -> str:
     """Return the name of the schema that the reply must have; empty for the report."""
     form = request.body.get("response_format") or {}
@@ -23,6 +19,12 @@ def form_of(request: Request) -> str:
 
 def step(question: str, **more: Any) -> dict[str, Any]:
     return {"question": question, "justification": "needed", "tool": "library", **more}
+
+
+def verdicts_of(supported: Mapping[int, bool]) -> dict[str, Any]:
+    """Return the reply of a judge: whether each statement, by number, is supported."""
+    words = {True: "supported", False: "unsupported"}
+    return {"verdicts": [{"number": n, "verdict": words[one], "relevant": True} for n, one in supported.items()]}
 
 
 @dataclass
@@ -60,21 +62,13 @@ class ResearchModel:
         return {"query": sub_question, "search": "hybrid", "reason": "names", "section": ""}
 
     def _read(self, request: Request) -> Any:
-        sentences = [{"number": n, "sentence": text.split(". ")[0]} for n, text in passages_of(request)]
+        sentences = [{"number": n, "sentence": text.split(". ")[0]} for n, text in request.passages]
         met = re.findall(r"^(\d+)\. ", PASSAGE.sub("", request.last), re.MULTILINE)
         return {"sentences": sentences, "summary": "Something was found.", "met": [int(n) for n in met]}
 
     def _make_verdicts(self, request: Request) -> Any:
         """Return the verdicts: a statement is supported if its numbers are in the passages."""
-        block = " ".join(text for _, text in passages_of(request))
+        block = " ".join(text for _, text in request.passages)
         statements = re.findall(r"^(\d+)\. (.+)$", PASSAGE.sub("", request.last), re.MULTILINE)
         years = set(re.findall(r"\d{3,}", block))
-        verdicts = [
-            {
-                "number": int(n),
-                "verdict": "supported" if set(re.findall(r"\d{3,}", text)) <= years else "unsupported",
-                "relevant": True,
-            }
-            for n, text in statements
-        ]
-        return {"verdicts": verdicts}
+        return verdicts_of({int(n): set(re.findall(r"\d{3,}", text)) <= years for n, text in statements})

@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from rag.app import App
-from rag.config import load_settings
 from rag.evaluation.cases import Case, case_of
 from rag.evaluation.metrics import normalise_text
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import web_source
 from rag.prompts.requests import NOT_IN_PAGES
+from tests.support.apps import open_app
 from tests.support.chat_protocol import PASSAGE, Reply, Request
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
 from tests.support.page_server import PageServer
-from tests.support.research_model import ResearchModel, form_of, passages_of
+from tests.support.research_model import ResearchModel, form_of, verdicts_of
 
 _FOLDER: Final = Path(__file__).parent
 _FILING: Final = "nvidia-10-k-2023"
@@ -75,20 +75,12 @@ def make_verdicts(request: Request) -> dict[str, Any]:
     """Return the verdicts: a statement is supported if it is one of the facts and the passages support it."""
     supported = {_without_citations(line) for line in re.split(r"(?<=\.) ", write_answer(request))}
     statements = _STATEMENT.findall(PASSAGE.sub("", request.last))
-    verdicts = [
-        {
-            "number": int(n),
-            "verdict": "supported" if _without_citations(statement) in supported else "unsupported",
-            "relevant": True,
-        }
-        for n, statement in statements
-    ]
-    return {"verdicts": verdicts}
+    return verdicts_of({int(n): _without_citations(statement) in supported for n, statement in statements})
 
 
 def _places(request: Request) -> dict[int, int]:
     """Return for each quote the number of the first passage that contains all of it."""
-    bodies = [(number, normalise_text(text)) for number, text in reversed(passages_of(request))]
+    bodies = [(number, normalise_text(text)) for number, text in reversed(request.passages)]
     return {
         at: number
         for at, quote in enumerate(SCENARIO["quotes"])
@@ -114,10 +106,10 @@ def deep_app(folder: Path, *, with_model: bool, **settings: Any) -> Iterator[tup
             server.add(f"/{path.stem}", path.read_bytes())
         news = [{"url": server.url(f"/{name}"), "title": name, "content": ""} for name in SCENARIO["news"]]
         server.add("/search", json.dumps({"results": news}), content_type="application/json")
-        model = {"llm_model": "test" if with_model else "", "llm_base_url": chat.base_url if with_model else ""}
-        where = {"rag_data_dir": folder, "qdrant_url": "", "searxng_url": server.url("").rstrip("/")}
-        allowed = f"{server.host}:{server.port}"
-        with closing(App(load_settings(None, **where, **model, fetch_allow_private_hosts=allowed, **settings))) as app:
+        if with_model:
+            settings |= {"llm_model": "test", "llm_base_url": chat.base_url}
+        settings |= {"searxng_url": server.origin, "fetch_allow_private_hosts": f"{server.host}:{server.port}"}
+        with closing(open_app(folder, **settings)) as app:
             for _, result in ingest_all(app.imports.ingestor("main"), [web_source(server.url(f"/{_FILING}"))]):
                 assert result.status == "added", result.notice
             yield app, server
