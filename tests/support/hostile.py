@@ -10,41 +10,30 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable
-from io import BytesIO
 
 from tests.support import office
 
 MEGABYTE = 1024 * 1024
 NamedFile = tuple[str, bytes]
 
-_TYPES = (
-    '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-    '<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.'
-    'wordprocessingml.document.main+xml"/></Types>'
-)
-_RELATIONS = (
-    '<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
-    '<Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
-    'Target="word/document.xml"/></Relationships>'
+_LAUGHS = "<!DOCTYPE d [<!ENTITY l0 'ha'>{}]>".format(
+    "".join(f"<!ENTITY l{n} '{f'&l{n - 1};' * 10}'>" for n in range(1, 10))
 )
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 
 def make_zip(entries: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """Return a zip archive of `entries`."""
-    stream = BytesIO()
-    with zipfile.ZipFile(stream, "w", method, compresslevel=9) as archive:
-        for name, content in entries.items():
-            archive.writestr(name, content)
-    return stream.getvalue()
+    return office.zipped(entries, method=method)
 
 
 def word(document: bytes) -> bytes:
     """Return a Word package around the XML of a document."""
-    return make_zip(
-        {"[Content_Types].xml": _TYPES.encode(), "_rels/.rels": _RELATIONS.encode(), "word/document.xml": document}
-    )
+    return office.with_part(office.docx(""), "word/document.xml", document)
+
+
+def _word_body(xml: str, before: str = "") -> bytes:
+    return word(f"{before}<w:document {_W}><w:body>{xml}</w:body></w:document>".encode())
 
 
 def pdf(objects: list[bytes], trailer: bytes = b"/Root 1 0 R", *, with_table: bool = True) -> bytes:
@@ -142,27 +131,21 @@ def _pdf_cut(scale: float) -> NamedFile:
 
 
 def _docx_laughs(scale: float) -> NamedFile:
-    document = f"<w:document {_W}><w:body><w:p><w:r><w:t>&l9;</w:t></w:r></w:p></w:body></w:document>"
-    return "laughs.docx", word(_laughing(document).encode())
+    return "laughs.docx", _word_body("<w:p><w:r><w:t>&l9;</w:t></w:r></w:p>", _LAUGHS)
 
 
 def _docx_outside(scale: float) -> NamedFile:
-    document = (
-        f'<!DOCTYPE d [<!ENTITY e SYSTEM "file:///etc/passwd">]><w:document {_W}><w:body><w:p><w:r><w:t>&e;</w:t>'
-    )
-    return "outside.docx", word(f"{document}</w:r></w:p></w:body></w:document>".encode())
+    entity = '<!DOCTYPE d [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
+    return "outside.docx", _word_body("<w:p><w:r><w:t>&e;</w:t></w:r></w:p>", entity)
 
 
 def _docx_paragraphs(scale: float) -> NamedFile:
-    body = "<w:p/>" * int(15_000_000 * scale)
-    return "paragraphs.docx", word(f"<w:document {_W}><w:body>{body}</w:body></w:document>".encode())
+    return "paragraphs.docx", _word_body("<w:p/>" * int(15_000_000 * scale))
 
 
 def _docx_depth(scale: float) -> NamedFile:
     deep = int(1_000_000 * scale)
-    return "depth.docx", word(
-        f"<w:document {_W}><w:body>{'<w:sdt>' * deep}{'</w:sdt>' * deep}</w:body></w:document>".encode()
-    )
+    return "depth.docx", _word_body("<w:sdt>" * deep + "</w:sdt>" * deep)
 
 
 def _docx_tables(scale: float) -> NamedFile:
@@ -189,11 +172,6 @@ def _docx_numbers(scale: float) -> NamedFile:
     )
 
 
-def _laughing(root: str) -> str:
-    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
-    return f'<!DOCTYPE d [<!ENTITY l0 "ha">{entities}]>{root}'
-
-
 def _pptx_bomb(scale: float) -> NamedFile:
     package = office.pptx(office.shape("<a:p/>"))
     return "bomb.pptx", office.with_part(package, "ppt/slides/slide1.xml", b" " * int(1000 * scale * MEGABYTE))
@@ -202,7 +180,7 @@ def _pptx_bomb(scale: float) -> NamedFile:
 def _pptx_laughs(scale: float) -> NamedFile:
     package = office.pptx(office.shape("<a:p><a:r><a:t>LAUGH</a:t></a:r></a:p>"))
     slide = office.part(package, "ppt/slides/slide1.xml").decode().partition("?>")[2].replace("LAUGH", "&l9;")
-    return "laughs.pptx", office.with_part(package, "ppt/slides/slide1.xml", _laughing(slide).encode())
+    return "laughs.pptx", office.with_part(package, "ppt/slides/slide1.xml", (_LAUGHS + slide).encode())
 
 
 def _sheet(rows: str, after: str = "") -> bytes:

@@ -43,10 +43,10 @@ _ODF_NAMESPACES = " ".join(
 )
 
 
-def zipped(parts: Mapping[str, str | bytes], mimetype: str = "") -> bytes:
+def zipped(parts: Mapping[str, str | bytes], mimetype: str = "", method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """Return a zip package; its `mimetype`, if any, comes first and uncompressed."""
     stream = BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as package:
+    with zipfile.ZipFile(stream, "w", method, compresslevel=9) as package:
         if mimetype:
             package.writestr(zipfile.ZipInfo("mimetype"), mimetype)
         for name, content in parts.items():
