@@ -56,7 +56,6 @@ class FakeRetriever:
     error: RagError | None = None
     queries: list[str] = field(default_factory=list)
     histories: list[list[str]] = field(default_factory=list)
-    read_ids: list[list[str]] = field(default_factory=list)
     before: Callable[[], object] | None = None
     options: list[dict[str, Any]] = field(default_factory=list)
     web: Callable[[str], list[Passage]] | None = None
@@ -85,7 +84,6 @@ class FakeRetriever:
         return SearchResult(self.by_query.get(question, self.default))
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        self.read_ids.append(list(ids))
         known = {p.id: p for found in [self.default, *self.by_query.values()] for p in found}
         return [known[wanted] for wanted in ids if wanted in known]
 

@@ -58,6 +58,7 @@ _PAGES = (
     make_page(1, "Keeping a lighthouse", ENGLISH, "en"),
     make_page(2, "灯塔的看守", CHINESE, "zh", "灯塔.example"),
 )
+_SECTIONS = {"en": ("The lamp",), "zh": ("灯",)}
 LIGHTHOUSE = {page.language: replace(page, url_hash=url_hash(page.url)) for page in _PAGES}
 """Both pages, by language, with the hashes of their addresses."""
 
@@ -68,17 +69,15 @@ def make_passage(page: Page, quote: str) -> Passage:
     start = page.text.rfind("\n", 0, place) + 1
     end = page.text.find("\n", place)
     end = len(page.text) if end < 0 else end
-    section = ("The lamp",) if page.language == "en" else ("灯",)
     return Passage(
         f"{page.url_hash}:{start}", page.url, page.url_hash, page.title, page.site, page.language,
-        section, page.text[start:end], start, end,
+        _SECTIONS[page.language], page.text[start:end], start, end,
     )  # fmt: skip
 
 
 def make_citation(page: Page, quote: str, number: int = 1) -> Citation:
     """Return a citation of `quote` in `page`."""
-    start = page.text.index(quote)
-    section = ("The lamp",) if page.language == "en" else ("灯",)
+    start, section = page.text.index(quote), _SECTIONS[page.language]
     return Citation(number, page.url, page.url_hash, page.title, quote, start, start + len(quote), section)
 
 

@@ -6,18 +6,19 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import BaseRequestHandler
 from typing import Any, Self
 
 
 class LoopbackServer:
     """A server that runs until the `with` block ends; its handler has it as `server.owner`."""
 
-    def __init__(self, handler: type[BaseHTTPRequestHandler], host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, handler: type[BaseRequestHandler], host: str = "127.0.0.1", port: int = 0) -> None:
         self.host = host
         self.connections = 0
         self.closing = threading.Event()
         self._lock = threading.Lock()
-        self._server = _Server((host, port), handler)
+        self._server = _Server((host, port), handler)  # type: ignore[arg-type]  # a handler of requests does, too
         self._server.owner = self
         self.port = int(self._server.server_address[1])
         self.origin = f"http://{host}:{self.port}"

@@ -12,16 +12,15 @@ Built-in paths are the keys of `_ROUTES`, and `/page/N`, `/redirect/N`, `/status
 from __future__ import annotations
 
 import gzip
-import socket
-import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from socketserver import BaseRequestHandler
+from typing import Any
 from urllib.parse import urlsplit
 
-from tests.support.loopback import Handler, WebServer
+from tests.support.loopback import Handler, LoopbackServer, WebServer
 
 HTML = "text/html; charset=utf-8"
 MEGABYTE = 1024 * 1024
@@ -214,32 +213,12 @@ class _Handler(Handler):
             self.wfile.flush()
 
 
-class Listener:
-    """A bare listening socket that counts connections."""
+class Listener(LoopbackServer):
+    """A server that counts connections and closes them."""
 
     def __init__(self) -> None:
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self._socket.settimeout(0.05)
-        self.port = int(self._socket.getsockname()[1])
-        self.connections = 0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._accept, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
+        super().__init__(BaseRequestHandler)
 
     def __exit__(self, *_: object) -> None:
         time.sleep(0.1)  # so that a pending connection is counted
-        self._stop.set()
-        self._thread.join()
-        self._socket.close()
-
-    def _accept(self) -> None:
-        while not self._stop.is_set():
-            try:
-                connection, _ = self._socket.accept()
-            except TimeoutError:
-                continue
-            self.connections += 1
-            connection.close()
+        super().__exit__()

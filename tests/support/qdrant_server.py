@@ -29,7 +29,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, cast
 from urllib.parse import unquote, urlsplit
 
@@ -60,10 +59,9 @@ _LEADER_GONE = (
     'tonic::transport::Error(Transport, ConnectError(Os {{ code: 111, message: "Connection refused" }})): '
     "transport error"
 )
-_STATUSES = {"collection_exists": 409, "collection_missing": 404}
-_ERROR_TEXTS = {
-    "collection_exists": "Wrong input: Collection `{name}` already exists!",
-    "collection_missing": "Not found: Collection `{name}` doesn't exist!",
+_STORE_ERRORS = {
+    "collection_exists": (409, _ERRORS[409]),
+    "collection_missing": (404, "Not found: Collection `{name}` doesn't exist!"),
 }
 
 
@@ -352,8 +350,8 @@ def _status(error: StoreError) -> tuple[int, bytes]:
     detail = str(error.notice.params.get("detail", error))
     if "No point with id" in detail:
         return 404, to_json(_error(f"Not found: {detail}"))
-    said = _ERROR_TEXTS.get(error.code, "Wrong input: {detail}").format(**{"detail": detail, **error.notice.params})
-    return _STATUSES.get(error.code, 400), to_json(_error(said))
+    status, text = _STORE_ERRORS.get(error.code, (400, "Wrong input: {detail}"))
+    return status, to_json(_error(text.format(**{"detail": detail, **error.notice.params})))
 
 
 class QdrantServer:
@@ -371,7 +369,7 @@ class QdrantServer:
         self.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
 
     def start(self) -> None:

@@ -22,30 +22,19 @@ import socket
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Literal
 
 from tests.support.loopback import Handler, WebServer
+from tests.support.page_server import Reply
 
 Outcome = Literal["page", "duplicate", "error", "timeout", "loop"]
 OUTCOME_BY_ERROR: Mapping[str, Outcome] = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
 
-_HTML = "text/html; charset=utf-8"
 _XML = "application/xml"
 _SYLLABLES = (
     "ba be bi bo da de di do fa fe ga gi ka ke ki ko la le li lo ma me mi mo na ne no pa po ra re ri ro sa so".split()
 )
 _PARAGRAPHS = 6
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The response of a path, without the delay."""
-
-    body: bytes = b""
-    content_type: str = _HTML
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
 
 
 class SiteServer(WebServer):
@@ -116,37 +105,37 @@ class SiteServer(WebServer):
 
     # Responses
 
-    def answer(self, target: str) -> Answer:
+    def answer(self, target: str) -> Reply:
         """Return the response to a request for `target`, a path with its query."""
         fault = self._faults.get(target)
         if fault == "error":
-            return Answer(b"<h1>Error</h1>", status=500)
+            return Reply(b"<h1>Error</h1>", status=500)
         if fault == "loop":
-            return Answer(status=302, headers={"Location": target + "?again=1"})
+            return Reply(status=302, headers={"Location": target + "?again=1"})
         if target.endswith("?again=1"):
-            return Answer(status=302, headers={"Location": target.removesuffix("?again=1")})
+            return Reply(status=302, headers={"Location": target.removesuffix("?again=1")})
         if target in self._redirects:
-            return Answer(status=301, headers={"Location": self._redirects[target]})
+            return Reply(status=301, headers={"Location": self._redirects[target]})
         target = self._copies.get(target, target)
         if self.expected.get(target) == "page":
-            return Answer(self._page(target).encode())
-        return self._list(target) or Answer(b"<h1>Not found</h1>", status=404)
+            return Reply(self._page(target).encode())
+        return self._list(target) or Reply(b"<h1>Not found</h1>", status=404)
 
-    def _list(self, target: str) -> Answer | None:
+    def _list(self, target: str) -> Reply | None:
         if target == "/robots.txt":
             rules = f"User-agent: *\nDisallow: /private/\nSitemap: {self.url('/sitemap-index.xml')}\n"
-            return Answer(rules.encode(), "text/plain")
+            return Reply(rules.encode(), "text/plain")
         if target == "/sitemap-index.xml":
             inner = "".join(f"<sitemap><loc>{self.url(path)}</loc></sitemap>" for path in ("/map0.xml.gz", "/map1.xml"))
-            return Answer(f'<sitemapindex xmlns="{_NAMESPACE}">{inner}</sitemapindex>'.encode(), _XML)
+            return Reply(f'<sitemapindex xmlns="{_NAMESPACE}">{inner}</sitemapindex>'.encode(), _XML)
         if target in ("/map0.xml.gz", "/map1.xml"):
             half = [path for place, path in enumerate(self.expected) if place % 2 == int(target[4])]
             entries = "".join(f"<url><loc>{self.url(path)}</loc><lastmod>2024-03-05</lastmod></url>" for path in half)
             data = f'<?xml version="1.0"?><urlset xmlns="{_NAMESPACE}">{entries}</urlset>'.encode()
-            return Answer(gzip.compress(data), "application/gzip") if target.endswith(".gz") else Answer(data, _XML)
+            return Reply(gzip.compress(data), "application/gzip") if target.endswith(".gz") else Reply(data, _XML)
         if target == "/feed.xml":
             items = "".join(f"<item><title>{p}</title><link>{self.url(p)}</link></item>" for p in [*self._numbers][:10])
-            return Answer(f'<rss version="2.0"><channel>{items}</channel></rss>'.encode(), "application/rss+xml")
+            return Reply(f'<rss version="2.0"><channel>{items}</channel></rss>'.encode(), "application/rss+xml")
         return None
 
     def _page(self, path: str) -> str:
@@ -233,7 +222,7 @@ class _Handler(Handler):
             answer = site.answer(self.path)
         self._send(answer, asked.get("if-none-match", ""))
 
-    def _send(self, answer: Answer, known: str) -> None:
+    def _send(self, answer: Reply, known: str) -> None:
         site = self.server.owner
         tag = f'"{hashlib.md5(answer.body, usedforsecurity=False).hexdigest()[:16]}"'
         same = answer.status == 200 and known == tag
