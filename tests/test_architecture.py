@@ -8,10 +8,12 @@ import importlib.metadata
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+
+from benchmarks.code_metrics import _imports_in, _name
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -85,11 +87,6 @@ PLACES: dict[str, tuple[str, ...]] = {
 }
 
 
-def module_name(path: Path) -> str:
-    parts = list(path.relative_to(ROOT).with_suffix("").parts)
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
 def python_files() -> list[Path]:
     found = [ROOT / "main.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "rag").rglob("*.py")]
     return [path for path in found if path.exists() and "__pycache__" not in path.parts]
@@ -98,10 +95,10 @@ def python_files() -> list[Path]:
 @functools.cache
 def trees() -> dict[str, ast.Module]:
     """Parse every module, once."""
-    return {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in python_files()}
+    return {_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in python_files()}
 
 
-PACKAGES = {module_name(path) for path in python_files() if path.name == "__init__.py"}
+PACKAGES = {_name(path) for path in python_files() if path.name == "__init__.py"}
 
 
 def room_of(module: str) -> str:
@@ -131,23 +128,8 @@ def all_imports(module: str) -> frozenset[str]:
     return names_in(trees()[module], module)
 
 
-def statements_at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield statements that run at import: no function bodies, no `if TYPE_CHECKING`."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, ast.If):
-            if "TYPE_CHECKING" not in ast.unparse(statement.test):
-                yield from statements_at_import(statement.body)
-            yield from statements_at_import(statement.orelse)
-        elif isinstance(statement, ast.Try):
-            handlers = [inner for handler in statement.handlers for inner in handler.body]
-            yield from statements_at_import([*statement.body, *handlers, *statement.orelse, *statement.finalbody])
-        elif isinstance(statement, ast.With | ast.ClassDef):
-            yield from statements_at_import(statement.body)
-
-
 def imports_at_import(module: str) -> set[str]:
-    return {name for node in statements_at_import(trees()[module].body) for name in imported(node, module)}
+    return {name for node in _imports_in(trees()[module], late=False) for name in imported(node, module)}
 
 
 def loaded_by(name: str) -> set[str]:
@@ -167,12 +149,13 @@ def reachable(starts: set[str]) -> set[str]:
     return seen
 
 
-def violations() -> list[str]:
+def violations(room_of: Callable[[str], str] = room_of, level_of: Mapping[str, int] = LEVEL_OF) -> list[str]:
+    """Return the imports by a room from another one that is not below it."""
     found = []
     for module in trees():
         for name in all_imports(module):
             own, other = room_of(module), room_of(name)
-            if own in LEVEL_OF and other in LEVEL_OF and own != other and LEVEL_OF[own] >= LEVEL_OF[other]:
+            if own in level_of and other in level_of and own != other and level_of[own] >= level_of[other]:
                 found.append(f"{module} imports {name}")
     return sorted(found)
 
@@ -213,20 +196,15 @@ def test_an_upward_import_is_seen(monkeypatch: pytest.MonkeyPatch, room: str, st
 
 # Packages of rag/ui import the common ones below them, but not each other; the shell puts them together.
 WINGS = ("chat", "evaluation", "imports", "library", "settings")
-UNDER_ALL = {"kit": 0, "serving": 1, **dict.fromkeys(WINGS, 2), "shell": 3}
+WING_LEVELS = {"shell": 0, **dict.fromkeys(WINGS, 1), "serving": 2, "kit": 3}
 
 
 def wing_violations() -> list[str]:
-    found = []
-    for module in (name for name in trees() if name.startswith("rag.ui.")):
-        for name in (name for name in all_imports(module) if name.startswith("rag.ui.")):
-            own, other = module.split(".")[2], name.split(".")[2]
-            if own != other and UNDER_ALL[own] <= UNDER_ALL[other]:
-                found.append(f"{module} imports {name}")
-    return sorted(found)
+    return violations(lambda name: name.split(".")[2] if name.startswith("rag.ui.") else "", WING_LEVELS)
 
 
 def test_the_wings_of_the_screens_stand_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {name.split(".")[2] for name in trees() if name.startswith("rag.ui.")} == set(WING_LEVELS)
     assert not wing_violations()
     monkeypatch.setitem(trees(), "rag.ui.kit.probe", ast.parse("from rag.ui.chat import asking"))
     monkeypatch.setitem(trees(), "rag.ui.chat.probe", ast.parse("from rag.ui.library import page_list"))
@@ -266,7 +244,7 @@ def test_an_outside_library_has_one_place(library: str) -> None:
 def test_tables_are_drawn_in_one_place() -> None:
     """There, no cell can become a formula in an exported file."""
     drawn = re.compile(r"\bst\.(?:dataframe|data_editor|table)\(")
-    found = {module_name(path) for path in python_files() if drawn.search(path.read_text("utf-8"))}
+    found = {_name(path) for path in python_files() if drawn.search(path.read_text("utf-8"))}
     assert found == {"rag.ui.kit.parts"}
 
 
