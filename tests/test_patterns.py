@@ -15,10 +15,7 @@ from tests.test_architecture import trees
 
 
 def test_a_lazy_pattern_does_what_a_compiled_one_does() -> None:
-    lazy, plain = (
-        lazy_regex(r"(?P<word>[a-z]+)(\d?)", re.IGNORECASE),
-        re.compile(r"(?P<word>[a-z]+)(\d?)", re.IGNORECASE),
-    )
+    lazy, plain = (make(r"(?P<word>[a-z]+)(\d?)", re.IGNORECASE) for make in (lazy_regex, re.compile))
     text = "Ab1 cd2 EF"
     assert [match.span() for match in lazy.finditer(text, 2)] == [match.span() for match in plain.finditer(text, 2)]
     assert lazy.findall(text) == plain.findall(text)

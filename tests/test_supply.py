@@ -32,35 +32,29 @@ def pins(file: str) -> dict[str, str]:
     return {re.sub(r"[._]+", "-", one[1]).lower(): one[2] for one in found}
 
 
+OPTIONAL = ("office", "ocr", "postgres", "bulk")
+LOCKS = ("app", "torch", *OPTIONAL, "dev")
+
+
 @pytest.fixture(scope="module")
 def locked() -> dict[str, dict[str, str]]:
-    return {name: pins(f"locks/{name}.txt") for name in ("app", "torch", "office", "ocr", "postgres", "bulk", "dev")}
+    return {name: pins(f"locks/{name}.txt") for name in LOCKS}
 
 
 class TestLocks:
     def test_they_hold_what_the_requirements_pin(self, locked: dict[str, dict[str, str]]) -> None:
         app = {**locked["app"], **locked["torch"]}
         assert pins("requirements.txt").items() <= app.items()
-        assert pins("requirements-office.txt").items() <= locked["office"].items()
-        assert pins("requirements-ocr.txt").items() <= locked["ocr"].items()
-        assert pins("requirements-postgres.txt").items() <= locked["postgres"].items()
-        assert pins("requirements-bulk.txt").items() <= locked["bulk"].items()
+        for name in OPTIONAL:
+            assert pins(f"requirements-{name}.txt").items() <= locked[name].items()
         assert pins("requirements-dev.txt").items() <= {**app, **locked["dev"]}.items()
 
     def test_plain_pip_gets_the_same_versions(self, locked: dict[str, dict[str, str]]) -> None:
-        assert pins("constraints.txt") == {
-            **locked["app"],
-            **locked["torch"],
-            **locked["office"],
-            **locked["ocr"],
-            **locked["postgres"],
-            **locked["bulk"],
-            **locked["dev"],
-        }
+        assert pins("constraints.txt") == {name: pin for lock in locked.values() for name, pin in lock.items()}
 
     def test_every_release_has_the_hashes_of_its_files_for_every_platform(self) -> None:
         hashes = {}
-        for name in ("app", "torch", "office", "ocr", "postgres", "bulk", "dev"):
+        for name in LOCKS:
             for one in _PIN.finditer((ROOT / "locks" / f"{name}.txt").read_text("utf-8")):
                 hashes[one[1]] = len(_HASH.findall(one["rest"]))
         assert min(hashes.values()) >= 1
@@ -103,10 +97,8 @@ class TestInstaller:
         unchecked = [command for command in calls if "--require-hashes" not in command]
         assert [command[-1] for command in unchecked] == ["torch==2.13.0+cpu"] * cpu
         assert all("--no-deps" in command for command in calls)
-        files = {Path(one).name for command in calls for one in command if one.endswith(".txt")}
-        assert files == {"app.txt", "office.txt", "ocr.txt", "postgres.txt", "bulk.txt", "dev.txt"} | (
-            set() if cpu else {"torch.txt"}
-        )
+        files = {Path(one).stem for command in calls for one in command if one.endswith(".txt")}
+        assert files == set(LOCKS) - ({"torch"} if cpu else set())
 
     def test_a_large_download_is_announced_with_a_way_around_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: list[list[str]], capsys: Any
@@ -121,7 +113,7 @@ class TestInstaller:
         installer.install_torch(tmp_path)
         assert "GB" not in capsys.readouterr().err and calls[-1][-1] == "torch==2.13.0+cpu"
 
-    @pytest.mark.parametrize("name", ["office", "ocr", "postgres", "bulk"])
+    @pytest.mark.parametrize("name", OPTIONAL)
     def test_what_is_optional_comes_when_it_is_asked_for(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: list[list[str]], name: str
     ) -> None:
