@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -195,23 +196,12 @@ def test_a_key_is_not_in_what_is_printed() -> None:
     assert "secret" not in repr(ChatOptions("m", "http://x", "secret"))
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_what_is_connected_is_one_browsers_and_one_persons() -> None:
     connected = ConnectionStore()
     mine, other = ChatOptions("mine"), ChatOptions("other")
     connected.add("one", "ann", mine)
     connected.add("two", "ann", other)
-    assert (connected.get("one", "ann"), connected.get("two", "ann"), connected.get("three", "ann")) == (
-        mine,
-        other,
-        None,
-    )
+    assert [connected.get(browser, "ann") for browser in ("one", "two", "three")] == [mine, other, None]
     assert connected.get("one", "bob") is None
     assert connected.get("one", "ann") is None  # another user was here, so it is disconnected for good
     connected.forget("two")
@@ -220,8 +210,8 @@ def test_what_is_connected_is_one_browsers_and_one_persons() -> None:
 
 
 def test_it_ends_after_twelve_hours() -> None:
-    clock = Clock()
-    connected = ConnectionStore(clock)
+    clock = SimpleNamespace(now=0.0)
+    connected = ConnectionStore(lambda: clock.now)
     connected.add("one", "", ChatOptions("m"))
     clock.now = CONNECTION_SECONDS - 1
     assert connected.get("one", "")

@@ -12,10 +12,8 @@ import pytest
 from rag.app import App
 from rag.commands.doctor import examine
 from rag.locales import say
-from rag.runs.run import Question
 from rag.store.qdrant.records import page_id
-from rag.types import Answer
-from tests.support.apps import finish, open_app
+from tests.support.apps import add_files, ask, finish, open_app
 from tests.support.page_server import ARTICLE, PageServer, Reply
 
 TEXT = (
@@ -42,7 +40,8 @@ def finished(app: App, job_id: str) -> str:
 
 
 def upload(app: App) -> str:
-    return finished(app, app.imports.jobs.submit_files([("ferry.md", TEXT.encode())], library="main"))
+    (status,) = add_files(app, ("ferry.md", TEXT))
+    return status
 
 
 def damage(app: App) -> None:
@@ -53,14 +52,10 @@ def damage(app: App) -> None:
     app._client.set_payload(library.chunks_collection, {"page_content": FORGED}, ids)  # type: ignore[attr-defined]
 
 
-def ask(app: App, mode: str = "fast", question: str = ASKED, **how: object) -> Answer:
-    return app.wait(app.ask(Question(question, ("main",), mode, **how)), 120)  # type: ignore[arg-type]
-
-
 def test_a_damaged_passage_is_not_quoted_and_its_page_is_named(app: App) -> None:
     damage(app)
     for mode in ("fast", "deep", "judge", "research", "tool"):
-        answer = ask(app, mode)
+        answer = ask(app, ASKED, mode)
         assert "midnight" not in json.dumps([answer.text, *(one.text for one in answer.passages)]), mode
         assert not answer.citations and not answer.passages, mode
         assert answer.notice and answer.notice.code == "pages_damaged", mode
@@ -69,13 +64,13 @@ def test_a_damaged_passage_is_not_quoted_and_its_page_is_named(app: App) -> None
 
 
 def test_the_rest_of_a_library_is_quoted(app: App) -> None:
-    other = b"# Bus\n\nThe bus to the island leaves the market at ten each morning, and a ticket costs two crowns.\n"
-    finished(app, app.imports.jobs.submit_files([("bus.md", other)], library="main"))
+    other = "# Bus\n\nThe bus to the island leaves the market at ten each morning, and a ticket costs two crowns.\n"
+    add_files(app, ("bus.md", other))
     library = app.library("main")
     (ferry,) = (page for page in library.pages() if "ferry" in page.url)
     bad = [one.id for one in library.chunks(ferry.url_hash)]
     app._client.set_payload(library.chunks_collection, {"page_content": FORGED}, bad)  # type: ignore[attr-defined]
-    answer = ask(app, question="When does the bus to the island leave?")
+    answer = ask(app, "When does the bus to the island leave?")
     assert "ten each morning" in answer.text and "midnight" not in answer.text
     assert {one.title for one in answer.citations} == {"Bus"}
 
@@ -90,7 +85,7 @@ def test_whoever_takes_the_page_in_again_repairs_it(app: App, again: str) -> Non
         (told,) = (one for one in examine(app, deep=True) if one.part == "library" and "damaged" in one.text)
         assert not told.works and "file:///ferry.md" in told.text
     assert upload(app) == "updated"
-    answer = ask(app)
+    answer = ask(app, ASKED)
     assert "four crowns" in answer.text
     assert answer.notice is None or answer.notice.code == "closest", "of two questions, a sentence answers half"
     assert app.search(ASKED, library="main").damaged == ()
@@ -111,7 +106,7 @@ def test_a_damaged_page_is_fetched_in_full_despite_its_etag(tmp_path: Path) -> N
             damage(app)
             assert app.search("When was the lighthouse built?", library="main").damaged
             assert finished(app, app.imports.jobs.recheck("main")) == "updated"
-            assert "1910" in ask(app, question="When was the lighthouse of Vik built?").text
+            assert "1910" in ask(app, "When was the lighthouse of Vik built?").text
 
 
 def test_a_page_whose_own_text_is_damaged_is_not_summarised(app: App) -> None:
@@ -119,9 +114,9 @@ def test_a_page_whose_own_text_is_damaged_is_not_summarised(app: App) -> None:
     (page,) = library.pages()
     changed = {"text": TEXT.replace("nine each morning", "midnight")}
     app._client.set_payload(library.pages_collection, changed, [page_id(page.url_hash)])  # type: ignore[attr-defined]
-    answer = ask(app, "summary", "Summarise the ferry page")
+    answer = ask(app, "Summarise the ferry page", "summary")
     assert "midnight" not in answer.text and not answer.citations
     assert answer.notice and answer.notice.code == "page_damaged"
     assert library.texts([page.url_hash]) == {}
     assert upload(app) == "updated"
-    assert "nine each morning" in ask(app, "summary", "Summarise the ferry page").text
+    assert "nine each morning" in ask(app, "Summarise the ferry page", "summary").text

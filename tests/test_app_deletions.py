@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from rag.errors import StoreError
-from tests.support.apps import finish, open_app
+from tests.support.apps import add_files, finish, open_app
 
 NOTE = "Opening hours of the harbour office\n\nThe office is open from six in the morning until midnight.\n"
 
 
 def test_undo_restores_the_texts_of_deleted_pages(tmp_path: Path) -> None:
     app = open_app(tmp_path)
-    finish(app, app.imports.jobs.submit_files([("hours.txt", NOTE.encode())], library="main"))
+    add_files(app, ("hours.txt", NOTE))
     (page,) = app.library("main").pages()
     assert page.title == "Opening hours of the harbour office"  # the title of a text file is its first line
     token = app.deletions.record("main", [page.url_hash])

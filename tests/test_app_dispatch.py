@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rag.app import App, Question, RunOptions
 from rag.conversations.conversations import TurnView
 from rag.graphs.modes import say_saving
+from rag.types import Answer
 from tests.support.apps import open_app
 from tests.support.page_server import PageServer
 
@@ -39,25 +41,26 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, str
             yield one, url
 
 
-def asked(app: App, text: str, **options: object) -> TurnView:
-    begun = app.converse(Question(text, ("main",), options=RunOptions(**options)))  # type: ignore[arg-type]
+def asked(app: App, text: str, conversation_id: str = "", **options: Any) -> tuple[TurnView, Answer]:
+    question = Question(text, ("main",), options=RunOptions(**options))
+    begun = app.converse(question, conversation_id=conversation_id)
     app.wait(begun.run_id, 60)
-    return app.conversations.turn(begun.turn_id)
+    turn = app.conversations.turn(begun.turn_id)
+    assert turn.answer is not None
+    return turn, turn.answer
 
 
 def test_an_address_alone_is_saved_and_the_turn_tells_of_it(app: App, page_server: PageServer) -> None:
-    turn = asked(app, page_server.url("/tea"))
+    turn, answer = asked(app, page_server.url("/tea"))
     assert [page.title for page in app.library("main").pages()] == ["Tea of the Harbour"]
-    assert turn.answer is not None
-    assert (turn.answer.mode, turn.answer.outcome, turn.answer.text) == ("save", "conversation", "Added 1 page.")
+    assert (answer.mode, answer.outcome, answer.text) == ("save", "conversation", "Added 1 page.")
     assert (turn.route["route"], turn.route["by"], len(turn.route["saved"])) == ("save", "rules", 1)
 
 
 def test_a_page_that_is_already_saved_is_not_counted_as_added(app: App, page_server: PageServer) -> None:
     asked(app, page_server.url("/tea"))
-    turn = asked(app, f"{page_server.url('/tea')} {page_server.url('/missing')}")
-    assert turn.answer is not None
-    assert turn.answer.text.startswith("1 page already saved. 1 source not added.\n\n- http")
+    _, answer = asked(app, f"{page_server.url('/tea')} {page_server.url('/missing')}")
+    assert answer.text.startswith("1 page already saved. 1 source not added.\n\n- http")
 
 
 @pytest.mark.parametrize(
@@ -78,15 +81,11 @@ def test_only_new_pages_count_as_added(statuses: list[str], english: str, chines
 
 def test_words_of_a_request_to_delete_match_no_title(app: App, page_server: PageServer) -> None:
     page_server.add("/fog", TEA.replace("Tea of the Harbour", "All pages about a catalogue"))
-    page_server.add(
-        "/hemp",
-        TEA.replace("Tea of the Harbour", "A history of cannabis in northern harbour towns").replace(
-            "Longjing tea", "Hemp"
-        ),
-    )
+    hemp = TEA.replace("Tea of the Harbour", "A history of cannabis in northern harbour towns")
+    page_server.add("/hemp", hemp.replace("Longjing tea", "Hemp"))
     asked(app, page_server.url("/fog"))
     asked(app, page_server.url("/hemp"))
-    rows = asked(app, "Remove all pages about cannabis").route["near"]
+    rows = asked(app, "Remove all pages about cannabis")[0].route["near"]
     assert rows[0]["title"] == "A history of cannabis in northern harbour towns"
 
 
@@ -94,12 +93,10 @@ def test_words_of_a_request_to_delete_match_no_title(app: App, page_server: Page
 def test_without_a_name_the_page_last_added_or_cited_is_to_be_removed(
     app: App, page_server: PageServer, text: str, count: int
 ) -> None:
-    assert asked(app, text).route["near"] == []
-    begun = app.converse(Question(page_server.url("/tea"), ("main",)))
-    app.wait(begun.run_id, 60)
-    begun = app.converse(Question(text, ("main",)), conversation_id=begun.conversation_id)
-    app.wait(begun.run_id, 60)
-    rows = app.conversations.turn(begun.turn_id).route.get("remove", [])
+    assert asked(app, text)[0].route["near"] == []
+    saved, _ = asked(app, page_server.url("/tea"))
+    turn, _ = asked(app, text, saved.conversation_id)
+    rows = turn.route.get("remove", [])
     assert [row["title"] for row in rows] == ["Tea of the Harbour"] * count
 
 
@@ -115,10 +112,10 @@ def test_without_a_name_the_page_last_added_or_cited_is_to_be_removed(
 def test_a_page_is_removed_by_nobody_but_the_person(harbour: tuple[App, str], text: str) -> None:
     app, url = harbour
     (page,) = app.library("main").pages()
-    turn = asked(app, text.format(url=url))
-    assert turn.answer is not None and turn.answer.mode == "remove"
+    turn, answer = asked(app, text.format(url=url))
+    assert answer.mode == "remove"
     assert turn.route["remove"] == [{"url_hash": page.url_hash, "title": "Tea of the Harbour", "library": ""}]
-    assert "Nothing has been deleted yet" in turn.answer.text or "尚未删除" in turn.answer.text
+    assert "Nothing has been deleted yet" in answer.text or "尚未删除" in answer.text
     assert len(app.library("main").pages()) == 1
 
 
@@ -134,64 +131,57 @@ def test_a_page_is_removed_by_nobody_but_the_person(harbour: tuple[App, str], te
 def test_removing_an_unknown_page_suggests_only_close_ones(
     harbour: tuple[App, str], text: str, near: list[str]
 ) -> None:
-    turn = asked(harbour[0], text)
-    assert turn.answer is not None and turn.answer.mode == "remove" and "remove" not in turn.route
+    turn, answer = asked(harbour[0], text)
+    assert answer.mode == "remove" and "remove" not in turn.route
     assert [row["title"] for row in turn.route["near"]] == near
 
 
 def test_a_question_with_a_link_is_answered_from_its_page_first(app: App, page_server: PageServer) -> None:
-    turn = asked(app, f"Save {page_server.url('/tea')} and then tell me what a tin of Longjing tea is sold for")
-    assert turn.answer is not None
-    assert "42 crowns" in turn.answer.text
-    assert {one.url for one in turn.answer.citations} == {page_server.url("/tea")}
-    assert turn.answer.question == "tell me what a tin of Longjing tea is sold for"
+    turn, answer = asked(app, f"Save {page_server.url('/tea')} and then tell me what a tin of Longjing tea is sold for")
+    assert "42 crowns" in answer.text
+    assert {one.url for one in answer.citations} == {page_server.url("/tea")}
+    assert answer.question == "tell me what a tin of Longjing tea is sold for"
     assert app.conversations.searches(turn.id)[-1].notes["scope"]["code"] == "scope_saved"
 
 
 def test_a_summary_that_came_with_an_address_is_of_its_page(app: App, page_server: PageServer) -> None:
-    turn = asked(app, f"Save {page_server.url('/tea')} and then summarise it for me")
-    assert turn.answer is not None
-    assert turn.answer.mode == "summary"
-    assert {one.url for one in turn.answer.citations} == {page_server.url("/tea")}
+    _, answer = asked(app, f"Save {page_server.url('/tea')} and then summarise it for me")
+    assert answer.mode == "summary"
+    assert {one.url for one in answer.citations} == {page_server.url("/tea")}
 
 
 def test_a_summary_in_a_conversation_is_of_the_page_last_added_or_cited(app: App, page_server: PageServer) -> None:
     page_server.add("/fog", TEA.replace("Tea of the Harbour", "Fog").replace("Longjing tea", "Fog"))
     asked(app, page_server.url("/fog"))
-    conversation_id = ""
-    for text in (page_server.url("/tea"), "Summarise that page", "Summarise it"):
-        begun = app.converse(Question(text, ("main",)), conversation_id=conversation_id)
-        app.wait(begun.run_id, 60)
-        conversation_id = begun.conversation_id
-    answers = [turn.answer for turn in app.conversations.turns(conversation_id)[1:]]
-    titles = [{cited.title for cited in answer.citations} for answer in answers if answer]
-    assert titles == [{"Tea of the Harbour"}, {"Tea of the Harbour"}]
+    saved, _ = asked(app, page_server.url("/tea"))
+    for text in ("Summarise that page", "Summarise it"):
+        _, answer = asked(app, text, saved.conversation_id)
+        assert {cited.title for cited in answer.citations} == {"Tea of the Harbour"}
 
 
 def test_a_page_that_cannot_be_saved_is_told_of_and_not_asked_about(app: App, page_server: PageServer) -> None:
     page_server.add("/gone", "no", status=404)
-    turn = asked(app, f"{page_server.url('/gone')} what does it say about prices?")
-    assert turn.answer is not None
-    assert turn.answer.mode == "save"
-    assert turn.answer.text.startswith("1 source not added.")
-    assert turn.answer.text.count(page_server.url("/gone")) == 1
+    _, answer = asked(app, f"{page_server.url('/gone')} what does it say about prices?")
+    assert answer.mode == "save"
+    assert answer.text.startswith("1 source not added.")
+    assert answer.text.count(page_server.url("/gone")) == 1
 
 
 @pytest.mark.parametrize("text", ["htp://broken..address", "{url}\nhtp://broken..address", "https://exa mple.com/page"])
 def test_a_broken_link_is_reported(app: App, page_server: PageServer, text: str) -> None:
     message = text.format(url=page_server.url("/tea"))
-    turn = asked(app, message)
-    assert turn.answer is not None and turn.answer.mode == "save"
-    assert message.splitlines()[-1] in turn.answer.text
+    turn, answer = asked(app, message)
+    assert answer.mode == "save"
+    assert message.splitlines()[-1] in answer.text
     assert [row["status"] for row in turn.route["saved"]] == ["added"] * message.count("/tea") + ["failed"]
 
 
 def test_many_addresses_are_asked_about_first(app: App, page_server: PageServer) -> None:
     text = "\n".join(page_server.url(f"/tea?{number}") for number in range(6))
-    turn = asked(app, text)
+    turn, _ = asked(app, text)
     assert turn.route["confirm"] == 6
     assert not app.library("main").pages()
-    assert asked(app, text, confirmed=True).route["saved"]
+    assert asked(app, text, confirmed=True)[0].route["saved"]
     assert app.library("main").pages()
 
 
@@ -205,12 +195,11 @@ def test_files_are_saved_and_then_asked(app: App) -> None:
 
 def test_wishes_are_followed_and_told_and_can_be_taken_off(harbour: tuple[App, str]) -> None:
     text = "In deep mode, use keyword search: where is Longjing tea sold?"
-    turn = asked(harbour[0], text)
-    assert turn.answer is not None
-    assert (turn.answer.mode, turn.answer.question) == ("deep", "where is Longjing tea sold?")
+    turn, answer = asked(harbour[0], text)
+    assert (answer.mode, answer.question) == ("deep", "where is Longjing tea sold?")
     assert set(turn.route["wishes"]) == {"mode", "strategy"}
-    without = asked(harbour[0], text, without=("mode", "strategy"))
-    assert without.answer is not None and (without.answer.mode, without.route) == ("fast", {})
+    turn, answer = asked(harbour[0], text, without=("mode", "strategy"))
+    assert (answer.mode, turn.route) == ("fast", {})
 
 
 def test_an_overruled_route_applies_only_to_the_person_who_overruled_it(harbour: tuple[App, str]) -> None:
@@ -223,15 +212,12 @@ def test_an_overruled_route_applies_only_to_the_person_who_overruled_it(harbour:
 
 def test_a_calculation_is_not_the_subject_of_a_follow_up(harbour: tuple[App, str]) -> None:
     app, url = harbour
-    first = asked(app, url)
-    for text in ("12 * 7", "Where is Longjing tea sold?"):
-        begun = app.converse(Question(text, ("main",)), conversation_id=first.conversation_id)
-        answer = app.wait(begun.run_id, 60)
+    first, _ = asked(app, url)
+    turn, answer = asked(app, "12 * 7", first.conversation_id)
+    assert (answer.mode, turn.route["route"]) == ("tool", "calculate")
+    assert "84" in answer.text
+    _, answer = asked(app, "Where is Longjing tea sold?", first.conversation_id)
     assert [step.detail["history"] for step in answer.steps if step.detail.get("history")] == []
-    reckoned = app.conversations.turns(first.conversation_id)[1]
-    assert reckoned.answer is not None
-    assert (reckoned.answer.mode, reckoned.route["route"]) == ("tool", "calculate")
-    assert "84" in reckoned.answer.text
 
 
 @pytest.mark.parametrize(
@@ -247,9 +233,8 @@ def test_a_message_that_its_tool_cannot_read_is_searched_for(
 ) -> None:
     app, _ = harbour
     assert app.route(text).route == likeliest
-    assert asked(app, text).route == {}, "a plain question"
-    answer = asked(app, text, route=likeliest).answer
-    assert answer is not None and answer.mode == "tool", "as the person chose"
+    assert asked(app, text)[0].route == {}, "a plain question"
+    assert asked(app, text, route=likeliest)[1].mode == "tool", "as the person chose"
 
 
 def test_a_message_that_its_tool_can_read_is_for_the_tool(harbour: tuple[App, str]) -> None:
@@ -257,17 +242,15 @@ def test_a_message_that_its_tool_can_read_is_for_the_tool(harbour: tuple[App, st
         ("100 dollars in euros", "calculate", "exchange rates"),
         ("what time is it in Tokyo?", "date", "(UTC+0900) in Tokyo"),
     ):
-        turn = asked(harbour[0], text)
-        assert turn.answer is not None
-        assert turn.route["route"] == route and words in turn.answer.text
+        turn, answer = asked(harbour[0], text)
+        assert turn.route["route"] == route and words in answer.text
 
 
 def test_a_name_that_only_the_pages_know_is_searched_for(app: App, page_server: PageServer) -> None:
     page_server.add("/shelf", TEA.replace("Longjing tea", "The Hjklm shelf").replace("Tea", "Hjklm"))
     asked(app, page_server.url("/shelf"))
     assert app.route("HJKLM").route == app.route("order two pizzas, extra cheese").route == "unknown"
-    turn = asked(app, "HJKLM")
+    turn, answer = asked(app, "HJKLM")
     assert turn.route == {}, "a plain question"
-    assert turn.answer is not None
-    assert "Hjklm" in turn.answer.text
-    assert asked(app, "order two pizzas, extra cheese").route["route"] == "unknown"
+    assert "Hjklm" in answer.text
+    assert asked(app, "order two pizzas, extra cheese")[0].route["route"] == "unknown"

@@ -18,11 +18,11 @@ from rag.app.chat_models import ChatModels, ConnectionStore, Holder
 from rag.errors import ModelError
 from rag.models.chat import check_chat_model
 from rag.types import Answer
-from tests.support.apps import app_settings, finish, open_app
+from tests.support.apps import add_files, app_settings, open_app
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
 from tests.support.research_model import ResearchModel, step
-from tests.support.waiting import until
+from tests.support.waiting import until, until_waiting
 
 KEY = "sk-typed-by-ann"
 TEXT = b"# Aso\n\nMount Aso erupted in 1953, and again in 1979.\n\n# Bridge\n\nThe bridge was opened in 1932.\n"
@@ -31,7 +31,7 @@ TEXT = b"# Aso\n\nMount Aso erupted in 1953, and again in 1979.\n\n# Bridge\n\nT
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[App]:
     with closing(open_app(tmp_path)) as opened:
-        finish(opened, opened.imports.jobs.submit_files([("aso.md", TEXT)], library="main"))
+        add_files(opened, ("aso.md", TEXT))
         yield opened
 
 
@@ -124,7 +124,7 @@ def test_a_waiting_report_goes_on_with_the_model_of_whoever_replies(app: App, re
         second = servers.enter_context(ChatServer(ResearchModel(), key="sk-of-bob"))
         question = Question("When did Mount Aso erupt and when was the bridge opened?", ("main",), "research")
         asked = app.converse(question, chat=connected(app, first, KEY, "browser 1"))
-        turn = until(lambda: (one := app.conversations.turn(asked.turn_id)).waits and one)
+        turn = until_waiting(app.conversations, asked.turn_id)
         spent = len(first.requests)
         assert spent
         if resumer != "while the first is signed in":

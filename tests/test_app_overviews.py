@@ -7,7 +7,7 @@ import pytest
 from rag.app import App
 from rag.errors import StoreUnavailableError
 from rag.reasoning.extractive import ExtractiveReasoner
-from tests.support.apps import finish
+from tests.support.apps import add_files
 from tests.support.hashed_model import HashedBuiltin
 
 FAQ = """# Parking at the harbour
@@ -37,7 +37,7 @@ PLAIN = "# 灯塔\n\n灯塔建于一八七四年，由三位看守轮流值守�
 
 def save(app: App, *files: tuple[str, str]) -> dict[str, str]:
     """Save these files; return the pages' hashes by title."""
-    finish(app, app.imports.jobs.submit_files([(name, text.encode()) for name, text in files], library="main"))
+    add_files(app, *files)
     return {page.title: page.url_hash for page in app.library("main").pages()}
 
 

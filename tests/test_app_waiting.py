@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from rag.app import App, Question, RunOptions
-from rag.conversations.conversations import TurnView
 from rag.errors import RagError
 from rag.store.values import Filters
 from tests.conversations.test_waiting import Stepwise, approve, plan
 from tests.support.apps import open_app
-from tests.support.waiting import until
+from tests.support.waiting import until_waiting
 
 ASKED = Question(
     "What is the plan?",
@@ -30,21 +29,16 @@ def _app(folder: Path) -> App:
     return app
 
 
-def _waiting(app: App, turn_id: str) -> TurnView:
-    turn: TurnView = until(lambda: (one := app.conversations.turn(turn_id, "ann")).waits and one)
-    return turn
-
-
 def test_it_goes_on_in_an_app_that_was_started_later(tmp_path: Path) -> None:
     with closing(_app(tmp_path)) as before:
         asked = before.converse(ASKED, owner="ann")
-        _waiting(before, asked.turn_id)
+        until_waiting(before.conversations, asked.turn_id, "ann")
     with closing(_app(tmp_path)) as after:
         after.conversations.recover()
         assert after.conversations.question(asked.turn_id, "ann") == ASKED.with_defaults(after.settings)
         replied: Any = asked
         for said in ("Yes.", "Quite."):
-            turn = _waiting(after, asked.turn_id)
+            turn = until_waiting(after.conversations, asked.turn_id, "ann")
             with pytest.raises(RagError):
                 after.reply(asked.turn_id, {turn.waits[0].id: said}, owner="bob")
             replied = after.reply(asked.turn_id, {turn.waits[0].id: said}, owner="ann")

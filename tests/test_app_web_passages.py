@@ -18,7 +18,7 @@ from rag.runs.run import WebAccess
 from rag.store.qdrant.library import Library
 from rag.types import Answer, Passage
 from tests.support.answering import passage
-from tests.support.apps import open_app
+from tests.support.apps import ask, open_app
 from tests.support.page_server import PageServer
 
 pytestmark = pytest.mark.weights
@@ -30,11 +30,6 @@ PAGE = (
     "<p>Visitors may climb the tower on Sundays, when the keeper tells how the lamp works.</p></article></body></html>"
 )
 QUESTION = "Who is the keeper of the Kalvik lantern?"
-
-
-def ask(app: App, *, web: bool) -> Answer:
-    question = Question(QUESTION, ("main",), "research", options=RunOptions(web="allowed" if web else ""))
-    return app.wait(app.ask(question), 120)
 
 
 def open_with_web(folder: Path, pages: PageServer, forbidden: str = "") -> App:
@@ -53,10 +48,10 @@ def add_page(pages: PageServer, *refused: str) -> str:
 def test_the_web_is_read_only_where_it_is_allowed(tmp_path: Path, page_server: PageServer, forbidden: str) -> None:
     url = add_page(page_server, "http://169.254.169.254/latest/meta-data")
     with closing(open_with_web(tmp_path, page_server, forbidden)) as app:
-        assert ask(app, web=False).outcome == "not_in_pages" and not page_server.count("/search")
-        answer = ask(app, web=True)
-        tool = Question(QUESTION, ("main",), "tool", options=RunOptions(route="web"))
-        told = app.wait(app.ask(tool), 120)
+        assert ask(app, QUESTION, "research").outcome == "not_in_pages"
+        assert not page_server.count("/search")
+        answer = ask(app, QUESTION, "research", options=RunOptions(web="allowed"))
+        told = ask(app, QUESTION, "tool", options=RunOptions(route="web"))
         if forbidden:
             assert told.notice and told.notice.code == "web_tool_off"
             assert answer.outcome == "not_in_pages" and not page_server.count("/search")
@@ -128,6 +123,6 @@ def test_a_library_without_the_answer_is_not_quoted_next_to_the_web(
 ) -> None:
     url = add_page(page_server)
     with closing(open_with_web(copytree(samples_folder, tmp_path / "data"), page_server)) as app:
-        answer = ask(app, web=True)
+        answer = ask(app, QUESTION, "research", options=RunOptions(web="allowed"))
         assert "Ingrid Solheim" in answer.text and {one.url for one in answer.citations} == {url}
         assert (answer.outcome, answer.notice) == ("answered", None)

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from rag.app import App
 from rag.cli import main
-from rag.config import load_settings
 from rag.runs.run import Question
+from tests.support.apps import open_app
 from tests.support.site_server import SiteServer
 
 
@@ -54,7 +53,7 @@ def test_a_site_comes_in_is_looked_at_again_and_travels(
 def test_what_people_thought_of_answers_becomes_test_cases(run: Any, tmp_path: Path) -> None:
     (tmp_path / "pages.jsonl").write_text('{"url": "https://a.example/1", "title": "Lamp", "text": "It is red."}')
     assert run("import", "pages.jsonl")[0] == 0
-    app = App(load_settings(None, rag_data_dir=tmp_path / "data", qdrant_url="", llm_model=""))
+    app = open_app(tmp_path / "data")
     for owner in ("ann", "bob"):
         asked = app.converse(Question("What colour is the lamp?", ("main",)), owner=owner)
         app.wait(asked.run_id, 60)

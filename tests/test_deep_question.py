@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from rag.app import App, Question, RunOptions
-from rag.conversations.conversations import TurnHandle, TurnView
+from rag.conversations.conversations import TurnHandle
 from rag.evaluation.metrics import context_recall
 from rag.types import Answer
+from tests.support.apps import ask
 from tests.support.deep_question import QUESTION, case, deep_app
 from tests.support.page_server import PageServer
-from tests.support.waiting import until
+from tests.support.waiting import until_waiting
 
 
 @pytest.fixture(params=[True, False], ids=["scripted model", "no model"])
@@ -24,7 +25,7 @@ def both(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[App, 
 
 def asked(app: App, mode: str, *, web: bool = True, strategy: str = "") -> Answer:
     options = RunOptions(strategy=strategy, web="allowed" if web else "")
-    return app.wait(app.ask(Question(QUESTION, ("main",), mode, options=options)), 120)
+    return ask(app, QUESTION, mode, options=options)
 
 
 def recall(answer: Answer) -> float:
@@ -65,7 +66,7 @@ def test_without_leave_the_question_does_not_go_to_the_web(both: tuple[App, Page
 def test_permission_lasts_for_one_conversation_whose_ledger_answers_follow_ups(tmp_path: Path) -> None:
     with deep_app(tmp_path, with_model=True) as (app, server):
         first = converse(app)
-        turn = waiting(app, first)
+        turn = until_waiting(app.conversations, first.turn_id)
         assert turn.waits[0].asks["web"] == ["What is AMD's AI chip strategy in 2024?"] and not server.count("/search")
         app.reply(turn.id, {turn.waits[0].id: {"web": "conversation"}})
         assert recall(app.wait(first.run_id, 120)) == 1.0
@@ -80,7 +81,7 @@ def test_permission_lasts_for_one_conversation_whose_ledger_answers_follow_ups(t
         lets = [app.conversations.allows_web(one) for one in (first.conversation_id, branch, "")]
         assert lets == [True, False, False]
         asked = converse(app)
-        turn = waiting(app, asked)
+        turn = until_waiting(app.conversations, asked.turn_id)
         app.reply(turn.id, {turn.waits[0].id: {"web": "no"}})
         answer = app.wait(asked.run_id, 120)
         assert [gap["code"] for gap in answer.trail["gaps"]] == ["research_web_refused"]
@@ -90,9 +91,3 @@ def test_permission_lasts_for_one_conversation_whose_ledger_answers_follow_ups(t
 def converse(app: App, conversation_id: str = "", text: str = QUESTION, mode: str = "research") -> TurnHandle:
     question = Question(text, ("main",), mode, options=RunOptions(web="ask", standalone=text))
     return app.converse(question, conversation_id=conversation_id)
-
-
-def waiting(app: App, asked: TurnHandle) -> TurnView:
-    """Wait until the turn waits for the user; return it."""
-    turn: TurnView = until(lambda: (one := app.conversations.turn(asked.turn_id)).waits and one)
-    return turn

@@ -6,15 +6,13 @@ One library of files, read, split and indexed like uploads; each row asks it one
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import closing
 
 import pytest
 
-from rag.app import App, Question, RunOptions
-from rag.config import load_settings
-from rag.ingest.batch import ingest_all
-from rag.ingest.sources import file_sources
+from rag.app import App
 from tests.support import office
+from tests.support.apps import add_files, ask, open_app
 from tests.support.pdf_files import lines, make_pdf, rows, text
 
 PROSE = "".join(
@@ -103,12 +101,9 @@ FILES = {
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Yield an app with FILES."""
-    folder: Path = tmp_path_factory.mktemp("data")
-    app = App(load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url=""))
-    sources = [source for name, data in FILES.items() for source in file_sources(name, data)]
-    assert {row.status for _, row in ingest_all(app.imports.ingestor("main"), sources)} == {"added"}
-    yield app
-    app.close()
+    with closing(open_app(tmp_path_factory.mktemp("data"))) as app:
+        assert set(add_files(app, *FILES.items())) == {"added"}
+        yield app
 
 
 @pytest.mark.parametrize(
@@ -134,6 +129,6 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     ],
 )
 def test_what_a_file_says_is_quoted(app: App, question: str, said: str, unsaid: tuple[str, ...]) -> None:
-    answer = app.wait(app.ask(Question(question, ("main",), "fast", options=RunOptions())), timeout=60)
+    answer = ask(app, question)
     assert said in answer.text
     assert not [words for words in unsaid if words in answer.text]

@@ -1,18 +1,20 @@
-"""An app over the embedded database, without a chat model, and its imports."""
+"""An app over the embedded database, without a chat model, its imports and its answers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rag.app import App
 from rag.config import Settings, load_settings
+from rag.errors import RagError
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
+from rag.runs.run import Question, RunOptions
 from rag.store.qdrant.edge.shard import _data_spans
-from rag.types import IngestResult
+from rag.types import Answer, IngestResult
 from tests.support.waiting import until
 
 
@@ -63,3 +65,23 @@ def add_records(app: App, *rows: Mapping[str, str]) -> list[str]:
     """Import pages into the library `main`; return their statuses."""
     sources = list(record_sources(map(json.dumps, rows), "pages.jsonl"))
     return [result.status for _, result in ingest_all(app.imports.ingestor("main"), sources)]
+
+
+def add_files(app: App, *files: tuple[str, str | bytes]) -> list[str]:
+    """Import files into the library `main`; return their statuses."""
+    uploads = [(name, data.encode() if isinstance(data, str) else data) for name, data in files]
+    return [result.status for result in finish(app, app.imports.jobs.submit_files(uploads, library="main"))]
+
+
+def ask(app: App, text: str, mode: str = "fast", *, options: RunOptions | None = None, **how: Any) -> Answer:
+    """Ask the library `main`; return the answer."""
+    return app.wait(app.ask(Question(text, ("main",), mode, options=options or RunOptions()), **how), 120)
+
+
+def refusal(call: Callable[..., object], *given: Any) -> str:
+    """Return the code of the RagError that the call raises, or "" if it raises none."""
+    try:
+        call(*given)
+    except RagError as error:
+        return error.code
+    return ""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from rag.conversations.conversations import Conversations, TurnView
 from rag.runs.runs import Runs
 
 
@@ -21,3 +22,9 @@ def until(happens: Callable[[], Any]) -> Any:
 def until_event(runs: Runs, run_id: str, kind: str) -> None:
     """Wait for the run's first event of this kind."""
     until(lambda: any(event.kind == kind for event in runs.events(run_id)))
+
+
+def until_waiting(conversations: Conversations, turn_id: str, owner: str = "") -> TurnView:
+    """Return the turn once it waits for the user."""
+    turn: TurnView = until(lambda: (one := conversations.turn(turn_id, owner)).waits and one)
+    return turn
