@@ -174,15 +174,9 @@ class CallBudget:
     """
 
     def __init__(
-        self,
-        limit: int,
-        *,
-        tokens: int | None = None,
-        meter: Meter | None = None,
-        earlier: UsageSnapshot | None = None,
-        max_calls: int | None = None,
+        self, limit: int, *, tokens: int | None = None, meter: Meter | None = None, max_calls: int | None = None
     ) -> None:
-        """`earlier` is the usage before the run resumed; `max_calls` caps the calls, even if the limits are raised."""
+        """`max_calls` caps the calls, even if the limits are raised."""
         self._max_calls = max_calls
         self.limit = self._limit = limit if max_calls is None else min(limit, max_calls)
         self.tokens = self._tokens = tokens
@@ -191,8 +185,6 @@ class CallBudget:
         self.timed_out = False
         """True after a call timed out: the run makes no further calls."""
         self._reserved = 0
-        if earlier:
-            self.restore(earlier)
 
     def restore(self, earlier: UsageSnapshot) -> None:
         """Start from the run's earlier usage."""

@@ -448,7 +448,7 @@ class Run:
         return changes
 
     def restore_usage(self, usage: UsageSnapshot) -> None:
-        """Start with the usage before the interruption."""
+        """Start with the usage before the run was resumed."""
         self.earlier_usage = usage
         self.budget.restore(usage)
 

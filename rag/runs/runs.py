@@ -104,14 +104,13 @@ class Runs:
         default_calls = mode.default_calls(options, in_conversation=bool(history or thread))
         calls = default_calls if options.calls is None else options.calls
         tokens = mode.max_tokens if options.tokens is None else options.tokens
-        meter = Meter(options.prices)
         run = Run(
             id=uuid4().hex,
             question=question,
             mode=mode,
             reasoner=reasoner,
             cache=PassageCache(retriever),
-            budget=CallBudget(calls, tokens=tokens, meter=meter, earlier=resumed.usage, max_calls=mode.calls_cap),
+            budget=CallBudget(calls, tokens=tokens, meter=Meter(options.prices), max_calls=mode.calls_cap),
             history=tuple(exchange if isinstance(exchange, Exchange) else Exchange(*exchange) for exchange in history),
             hooks=hooks or Hooks(),
             quoter=quoter,
@@ -119,12 +118,12 @@ class Runs:
             owner=owner,
             thread=thread if self._saver is not None else "",
             saver=self._saver,
-            earlier_usage=resumed.usage,
             reply=resumed.reply,
             is_resumed=resumed.is_interrupted,
             trace=Trace(resumed.spans),
             modes=self._modes,
         )
+        run.restore_usage(resumed.usage)
         self._launch(run)
         return run.id
 
