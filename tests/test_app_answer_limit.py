@@ -10,6 +10,7 @@ import pytest
 from rag.app.dispatch import AnswerLimit
 from rag.conversations.conversations import TurnHandle
 from rag.errors import RagError
+from tests.support.apps import refusal
 
 
 class Running:
@@ -37,9 +38,7 @@ def answer_limit(running: Running) -> AnswerLimit:
 
 def test_answers_at_a_time_are_limited_per_person(answer_limit: AnswerLimit, running: Running) -> None:
     first, *_ = [answer_limit.begin("ann", running.start) for _ in range(4)]
-    with pytest.raises(RagError) as refused:
-        answer_limit.begin("ann", running.start)
-    assert refused.value.notice.code == "too_many_answers"
+    assert refusal(answer_limit.begin, "ann", running.start) == "too_many_answers"
     assert len(running.ids) == 4
     answer_limit.begin("bob", running.start)
     running.ids.discard(first.run_id)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag.app import App, ChatOptions, Question, RunOptions
+from rag.app import App, ChatOptions, Question
 from rag.conversations.conversations import TurnView
 from tests.support.apps import add_records, open_app
 from tests.support.chat_rules import rules
@@ -34,9 +34,8 @@ class Talk:
         self.server, self.chat = server, ChatOptions("test", server.base_url, "key") if server else None
 
     def ask(self, text: str) -> TurnView:
-        question = Question(text, ("main",), options=RunOptions())
-        how = {"conversation_id": self.conversation, "person": self.person, "chat": self.chat}
-        asked = self.app.converse(question, **how)  # type: ignore[arg-type]
+        question = Question(text, ("main",))
+        asked = self.app.converse(question, conversation_id=self.conversation, person=self.person, chat=self.chat)
         self.conversation = asked.conversation_id
         if asked.run_id:
             self.app.wait(asked.run_id, 30)

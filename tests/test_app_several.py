@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from rag.app import App, Question, RunOptions
+from rag.app import App, Question
 from rag.cli import main
-from rag.errors import StoreError
 from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
@@ -22,7 +21,7 @@ from rag.store.qdrant.library import open_library
 from rag.types import RunMode
 from rag.ui.kit.sources import answer_of, pages_now
 from rag.web.fetch import Fetcher
-from tests.support.apps import open_app
+from tests.support.apps import open_app, refusal
 from tests.support.hashed_model import HashedBuiltin, HashedModel
 
 BRIDGE = "The harbour bridge was opened in 1932. It has eight lanes and two tracks for trains. Ships pass below it."
@@ -67,9 +66,7 @@ def test_every_mode_answers_from_both_and_names_the_library(app: App, mode: RunM
 
 def test_a_library_that_is_not_there_is_refused(app: App) -> None:
     for ask in (app.ask, app.converse):
-        with pytest.raises(StoreError) as error:
-            ask(Question(WHEN, ("main", "secret")))  # type: ignore[operator]
-        assert error.value.code == "library_unknown"
+        assert refusal(ask, Question(WHEN, ("main", "secret"))) == "library_unknown"
 
 
 def test_weights_say_whose_passages_come_first(app: App) -> None:
@@ -82,7 +79,7 @@ def test_weights_say_whose_passages_come_first(app: App) -> None:
 
 def test_a_stored_answer_finds_its_texts_where_they_are(app: App) -> None:
     scope = {"scope": {"libraries": ["boats"]}}
-    asked = app.converse(Question(WHEN, BOTH, options=RunOptions()), settings=scope)
+    asked = app.converse(Question(WHEN, BOTH), settings=scope)
     answer = app.wait(asked.run_id, 60)
     turn = app.conversations.turn(asked.turn_id)
     app._runs._runs.clear()  # as after a restart

@@ -25,10 +25,8 @@ LINES = [
 
 def ended(app: App, transfer_id: str) -> Transfer:
     """Return the transfer once it has ended."""
-    until(lambda: (one := app.transfers.transfer(transfer_id)) and one.state != "running")
-    transfer = app.transfers.transfer(transfer_id)
-    assert transfer is not None
-    return transfer
+    found: Transfer = until(lambda: (one := app.transfers.transfer(transfer_id)) and one.state != "running" and one)
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -25,11 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_an_article_is_read_each_way(folder: Path) -> None:
     (read,) = [one for one in charsets.measure("iso-8859-2", folder) if one.language == "cs"]
-    assert {way: read.right[way] for way in ("declared", "undeclared", "country")} == {
-        "declared": True,
-        "undeclared": True,
-        "country": True,
-    }
+    assert all(read.right[way] for way in ("declared", "undeclared", "country"))
     assert "iso-8859-2 cs" in charsets.rows([read]) and "| all |" in charsets.rows([read])
 
 

@@ -18,10 +18,7 @@ def test_each_choice_has_the_room_of_the_apps_and_evidence_counts() -> None:
     for choice in CHOICES.values():
         chosen = choice(page)
         assert chosen and sum(len(page.sentences[place].text) for place in chosen) <= page.budget
-    first, second = (
-        normalise_text("The first rule of part 3 is short."),
-        normalise_text("The second rule of part 3 is not."),
-    )
+    first, second = map(normalise_text, ("The first rule of part 3 is short.", "The second rule of part 3 is not."))
     assert (score(page, page.ours, [first]), score(page, page.ours, [second])) == (1.0, 0.0)
 
 
