@@ -26,7 +26,6 @@ from rag.app.overviews import Overviews, PageMaps
 from rag.app.roles import Roles
 from rag.app.transfer import Transfer, Transfers
 from rag.checking.verifier import LocalVerifier
-from rag.config import load_settings
 from rag.conversations.conversations import Conversations, TurnRequest
 from rag.conversations.feedback import Feedback
 from rag.conversations.memory import NoteStore
@@ -48,7 +47,7 @@ from rag.store.sql.job_table import NewItem
 from rag.tracing import Span
 from rag.types import Answer, Citation, Notice, Retrieval
 from tests.support.answering import FakeRetriever
-from tests.support.apps import finish
+from tests.support.apps import add_files, open_app
 
 SECRET = "zebrafinch"
 PAGE = "# Harbour\n\nThe harbour toll was four crowns, paid in silver at noon beneath the crooked lantern.\n"
@@ -172,15 +171,11 @@ class World:
     """An app with one page and, if `hers`, with Ann's data; ids are the same, whether or not the objects exist."""
 
     def __init__(self, folder: Path, *, hers: bool) -> None:
-        settings = load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url="")
-        self.app = app = App(settings)
-        job = app.imports.jobs.submit_files([("harbour.md", PAGE.encode())], library="main")
-        finish(app, job)
+        self.app = app = open_app(folder)
+        add_files(app, ("harbour.md", PAGE))
         (page,) = app.library("main").pages()
-        self.page, self.ids = (
-            page.url_hash,
-            dict.fromkeys(("turn", "waits", "note", "set", "run", "job", "live"), "0" * 32),
-        )
+        self.page = page.url_hash
+        self.ids = dict.fromkeys(("turn", "waits", "note", "set", "run", "job", "live"), "0" * 32)
         if hers:
             self._talk()
             self._evaluate()
@@ -238,15 +233,18 @@ class World:
 
     def service(self, name: str, who: str) -> Any:
         app, theirs = self.app, self.app.evaluation.of(who)
-        found = {"evaluation": theirs, "sets": theirs.sets, "runs": theirs.runs, "jobs": app.imports.jobs.of(who)}
-        inner = {
-            "reranking": app.models.reranking,
+        found = {
             "app": app,
+            "evaluation": theirs,
+            "sets": theirs.sets,
+            "runs": theirs.runs,
+            "jobs": app.imports.jobs.of(who),
+            "reranking": app.models.reranking,
             "schedules": app.imports.schedules,
             "external": app.imports.external,
             "connections": app.chats.connections,
         }
-        return (found | inner).get(name) or getattr(app, name)
+        return found.get(name) or getattr(app, name)
 
     def values(self, service: str, method: str, who: str) -> dict[str, Any]:
         """Return values for the parameters of a method, by name: Ann's ids, used by `who`."""
@@ -331,10 +329,7 @@ def outcome(world: World, service: str, method: str, who: str) -> str:
     for name, parameter in inspect.signature(call).parameters.items():
         if name in values:
             given[name] = values[name]
-        elif parameter.default is parameter.empty and parameter.kind not in (
-            parameter.VAR_KEYWORD,
-            parameter.VAR_POSITIONAL,
-        ):
+        elif parameter.default is parameter.empty and not parameter.kind.name.startswith("VAR_"):
             raise AssertionError(f"give {service}.{method} a value for {name}")
     try:
         found = call(**given)
@@ -423,21 +418,8 @@ def test_nothing_of_hers_is_said_to_somebody_else(worlds: tuple[World, World]) -
 def test_the_owner_gets_through_each_of_these_doors(worlds: tuple[World, World]) -> None:
     """Otherwise the test above would prove nothing. Destructive methods come last."""
     full, empty = worlds
-    changing = (
-        "overrule",
-        "label",
-        "rate",
-        "mark_read",
-        "rename",
-        "put",
-        "reply",
-        "resume_turn",
-        "converse",
-        "ask",
-        "save_note",
-    )
-    ending = ("pause", "decide", "resume", "cancel", "withdraw", "remove", "forget", "delete")
-    last = (*changing, *ending)
+    last = "overrule label rate mark_read rename put reply resume_turn converse ask save_note".split()
+    last += "pause decide resume cancel withdraw remove forget delete".split()
     # A retried job has read its files again: nothing would be left to reread.
     first = sorted(PERSONAL, key=lambda one: one[1] not in ("count_unread_files", "reread_files"))
     order = sorted(first, key=lambda one: last.index(one[1]) if one[1] in last else -1)
