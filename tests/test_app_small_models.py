@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from rag.app import App, Question
-from rag.types import Answer
-from tests.support.apps import add_records, open_app
+from rag.app import App
+from tests.support.apps import add_records, ask, open_app
 from tests.support.chat_server import ChatServer, Reply, Request
 
 pytestmark = pytest.mark.weights
@@ -53,10 +52,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, list[
         yield app, said
 
 
-def asked(app: App, question: str = QUESTION, mode: str = "fast", **how: Any) -> Answer:
-    return app.wait(app.ask(Question(question, ("main",), mode), **how), 60)
-
-
 @pytest.mark.parametrize(
     ("reply", "notice"),
     [
@@ -78,7 +73,7 @@ def asked(app: App, question: str = QUESTION, mode: str = "fast", **how: Any) ->
 def test_what_says_nothing_gives_way_to_quotes(small: tuple[App, list[str]], reply: str, notice: str) -> None:
     app, said = small
     said.append(reply)
-    answer = asked(app)
+    answer = ask(app, QUESTION)
     assert "1790" in answer.text and answer.citations
     assert (answer.outcome, answer.notice and answer.notice.code) == ("caveat", notice)
 
@@ -98,7 +93,7 @@ def test_what_says_nothing_gives_way_to_quotes(small: tuple[App, list[str]], rep
 def test_what_is_wrapped_is_the_same_answer(small: tuple[App, list[str]], reply: str) -> None:
     app, said = small
     said.append(reply)
-    answer = asked(app)
+    answer = ask(app, QUESTION)
     assert (answer.text, answer.outcome, answer.notice) == (
         "The mill at Orrin was built in 1790.[1]", "answered", None
     )  # fmt: skip
@@ -113,7 +108,7 @@ def test_a_doubtful_search_and_a_reply_without_citations_give_no_answer(
 ) -> None:
     app, said = small
     said.append(reply)
-    answer = asked(app, "Who painted the ceiling of the opera house in Lisbon?")
+    answer = ask(app, "Who painted the ceiling of the opera house in Lisbon?")
     assert (answer.outcome, answer.text) == ("not_in_pages", text)
     assert answer.notice and answer.notice.code == "not_in_pages"
 
@@ -121,7 +116,7 @@ def test_a_doubtful_search_and_a_reply_without_citations_give_no_answer(
 @pytest.mark.parametrize("mode", ["fast", "deep", "research", "judge"])
 def test_after_a_time_out_rules_do_the_rest_and_say_so(tmp_path: Path, mode: str) -> None:
     with app_with(lambda _: Reply(fault="hang"), tmp_path, llm_timeout=1.0) as (app, server):
-        answer = asked(app, mode=mode)
+        answer = ask(app, QUESTION, mode)
         count = len(server.requests)
     assert count <= 3 and answer.seconds < 30
     assert "1790" in answer.text and answer.citations
@@ -131,7 +126,7 @@ def test_after_a_time_out_rules_do_the_rest_and_say_so(tmp_path: Path, mode: str
 def test_deep_answers_do_not_grade_what_the_search_is_sure_of(tmp_path: Path) -> None:
     verbatim = "The mill at Orrin was built in 1790 beside the weir. [1]"
     with app_with(lambda _: verbatim, tmp_path) as (app, server):
-        answer = asked(app, mode="deep")
+        answer = ask(app, QUESTION, "deep")
         assert len(server.requests) == answer.model_calls == 1
     assert [step.node for step in answer.steps] == ["enter", "agent", "retrieve", "grade", "generate"]
 
@@ -160,7 +155,7 @@ def test_what_real_models_wrote_is_never_shown_instead_of_quotes(
 ) -> None:
     app, said = samples
     said.append(Reply(recorded["reply"], finish=recorded["finish"]))
-    answer = asked(app, recorded["question"])
+    answer = ask(app, recorded["question"])
     assert answer.model_calls == 1
     assert answer.outcome == "not_in_pages" or answer.citations, answer.text
     assert not re.search(r"passage-[0-9a-f]{6}|NOT_IN_PAGES|\[[0-9a-f]{6}\]", answer.text)
