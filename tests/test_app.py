@@ -24,7 +24,7 @@ from rag.store.qdrant.library import open_library
 from rag.store.values import Filters, wait_limit
 from rag.tracing import Span
 from rag.types import Answer, Notice, Retrieval
-from tests.support.apps import add_records, open_app
+from tests.support.apps import add_records, ask, open_app
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
@@ -43,10 +43,6 @@ def app(samples_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 PRICE = "What does the Team plan cost per person and month?"
-
-
-def ask(app: App, question: str, mode: str = "fast", **how: object) -> Answer:
-    return app.wait(app.ask(Question(question, ("main",), mode), **how), timeout=60)  # type: ignore[arg-type]
 
 
 def check_citations(app: App, answer: Answer) -> None:
@@ -174,14 +170,10 @@ class Model:
         return self.texts[kind] if kind else rules(request)
 
 
-def _question(text: str, *, mode: str, strategy: str = "") -> Question:
-    return Question(text, ("main",), mode, options=RunOptions(strategy=strategy))
-
-
-def ask_model(app: App, question: str, model: Model, **how: Any) -> Answer:
+def ask_model(app: App, question: str, model: Model, mode: str, strategy: str = "") -> Answer:
     with ChatServer(model) as server:
         chat = ChatOptions("test", server.base_url, "key")
-        return app.wait(app.ask(_question(question, **how), chat=chat), timeout=60)
+        return ask(app, question, mode, options=RunOptions(strategy=strategy), chat=chat)
 
 
 def notes(answer: Answer) -> Any:

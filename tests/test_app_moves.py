@@ -22,7 +22,7 @@ from rag.ingest.sources import record_sources
 from rag.models import model_files
 from rag.models.model_files import MINILM
 from rag.store.qdrant.records import LIBRARIES, chunks_collections, library_id
-from tests.support.apps import finish, open_app
+from tests.support.apps import ask, finish, open_app
 from tests.support.waiting import until
 
 pytestmark = [
@@ -105,13 +105,13 @@ def test_every_question_is_answered_and_no_page_lost_meanwhile(app: App) -> None
     texts: list[str] = []
     done = threading.Event()
 
-    def ask() -> None:
+    def ask_on() -> None:
         while not done.is_set():
-            answer = app.wait(app.ask(Question(QUESTION, ("main",))), timeout=60)
+            answer = ask(app, QUESTION)
             texts.append(answer.text if answer.citations else answer.outcome)
 
     app.imports.start()
-    asking = threading.Thread(target=ask)
+    asking = threading.Thread(target=ask_on)
     asking.start()
     job = add(app, 24, 120)
     app.moves.begin("main", model_files.E5)
@@ -177,11 +177,8 @@ def test_a_model_that_the_app_does_not_search_with_is_refused(app: App) -> None:
     assert failed.state == "failed"
     assert failed.notice is not None and failed.notice.code == "move_other_model"
     assert app.search(QUESTION, library="main").passages
-    assert [app.libraries.target_model(one) for one in ("", "builtin", MINILM)] == [
-        model_files.E5,
-        model_files.E5,
-        MINILM,
-    ]
+    targets = [app.libraries.target_model(one) for one in ("", "builtin", MINILM)]
+    assert targets == [model_files.E5, model_files.E5, MINILM]
     with pytest.raises(StoreError, match="is gone"):
         app.moves.go_back("main")
 

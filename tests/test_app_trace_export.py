@@ -15,10 +15,8 @@ import pytest
 
 from rag.app import App, Question
 from rag.commands.doctor import examine
-from rag.config import load_settings
-from rag.errors import ConfigError
 from rag.runs.run import RunOptions
-from tests.support.apps import add_records, open_app
+from tests.support.apps import add_records, ask, open_app
 from tests.support.chat_server import ChatServer, rules
 from tests.support.collector import Collector
 from tests.support.waiting import until
@@ -70,11 +68,8 @@ def test_a_run_is_a_tree_of_spans_and_a_thumb_belongs_to_it(tmp_path: Path) -> N
         assert sum(one["gen_ai.usage.input_tokens"] for one in chats) == answer.usage.tokens_in
         assert {(one["gen_ai.operation.name"], one["gen_ai.provider.name"]) for one in chats} == {("chat", "openai")}
         told = values(root)
-        assert (told["user.id"], told["session.id"], told["pagelight.outcome"]) == (
-            "ann",
-            asked.conversation_id,
-            answer.outcome,
-        )
+        assert (told["user.id"], told["session.id"]) == ("ann", asked.conversation_id)
+        assert told["pagelight.outcome"] == answer.outcome
         assert [one.string_value for one in told["pagelight.cited_pages"].values] == [answer.citations[0].url_hash]
         assert values(thumb.events[0])["gen_ai.evaluation.score.value"] == 1.0
         assert (thumb.parent_span_id, root.events[0].name) == (root.span_id, "gen_ai.evaluation.result")
@@ -107,7 +102,7 @@ def test_a_collector_that_fails_is_slow_or_dead_changes_nothing(tmp_path: Path) 
     with Collector(500) as failing, Collector(silence=30.0) as slow:
         for url in (failing.url, slow.url, "http://127.0.0.1:9/v1/traces"):
             with app_of(tmp_path, trace_url=url) as app:
-                assert app.wait(app.ask(Question(QUESTION, ("main",))), timeout=60).citations
+                assert ask(app, QUESTION).citations
                 taken = []
                 for _ in range(150):  # more than the queue takes
                     began = time.perf_counter()
@@ -118,21 +113,14 @@ def test_a_collector_that_fails_is_slow_or_dead_changes_nothing(tmp_path: Path) 
             assert time.monotonic() - began < 10
 
 
-def test_headers_are_pairs_and_stay_secret() -> None:
-    with pytest.raises(ConfigError) as caught:
-        load_settings(None, trace_headers="sk-secret")
-    assert "TRACE_HEADERS" in str(caught.value)
-    assert "sk-secret" not in str(caught.value)
-
-
 _ASK = """
 import sys
 from pathlib import Path
 from tests.support.hashed_model import use_hashed_model
-from tests.test_app_trace_export import QUESTION, Question, app_of
+from tests.test_app_trace_export import QUESTION, app_of, ask
 use_hashed_model()
 with app_of(Path(sys.argv[1]), llm_base_url=sys.argv[2], llm_model="test", trace_langsmith=sys.argv[3] == "on") as app:
-    assert app.wait(app.ask(Question(QUESTION, ("main",))), timeout=60).model_calls
+    assert ask(app, QUESTION).model_calls
     from langchain_core.tracers.langchain import wait_for_all_tracers
     wait_for_all_tracers()
     print(app.langsmith.code)

@@ -14,9 +14,9 @@ from contextlib import closing
 import pytest
 
 from rag.app import App, Question
-from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import example_sources
+from tests.support.apps import open_app
 
 ADDRESS = os.environ.get("TEST_LLM_BASE_URL", "")
 pytestmark = [pytest.mark.model, pytest.mark.skipif(not ADDRESS, reason="TEST_LLM_BASE_URL names no chat server")]
@@ -34,15 +34,8 @@ SECONDS = 300.0
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    settings = load_settings(
-        None,
-        rag_data_dir=tmp_path_factory.mktemp("model"),
-        qdrant_url="",
-        llm_base_url=ADDRESS,
-        llm_model=os.environ.get("TEST_LLM_MODEL", "local"),
-        answer_max_seconds=SECONDS,
-    )
-    with closing(App(settings)) as made:
+    model = {"llm_base_url": ADDRESS, "llm_model": os.environ.get("TEST_LLM_MODEL", "local")}
+    with closing(open_app(tmp_path_factory.mktemp("model"), **model, answer_max_seconds=SECONDS)) as made:
         list(ingest_all(made.imports.ingestor("main"), example_sources()))
         yield made
 
