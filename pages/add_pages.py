@@ -145,10 +145,7 @@ def _draw_links(app: App, library: str, options: _Options, language: Language) -
 
 def _draw_files(app: App, library: str, options: _Options, language: Language) -> None:
     uploads = st.file_uploader(
-        label("add_files", language),
-        type=_FILE_TYPES,
-        accept_multiple_files=True,
-        key=f"files-{reset_count('add')}",
+        label("add_files", language), type=_FILE_TYPES, accept_multiple_files=True, key=f"files-{reset_count('add')}"
     )
     st.caption(f"{label('add_files_hint', language)}  \n{upload_limits_text(app, language)}")
     submitted = st.button(

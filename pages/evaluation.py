@@ -10,7 +10,7 @@ from rag.ui.evaluation.judge import draw_judge
 from rag.ui.evaluation.runs import draw_runs
 from rag.ui.evaluation.sets import draw_sets
 from rag.ui.kit.navigation import current_language
-from rag.ui.kit.parts import draw_page_head
+from rag.ui.kit.parts import draw_page_head, draw_switch
 from rag.ui.kit.session import current_library, set_param
 from rag.ui.shell import open_app
 
@@ -30,19 +30,12 @@ def draw() -> None:
     library = current_library(app)
     requested = st.query_params.get("view", "sets")
     st.session_state["evaluation-view"] = requested if requested in _VIEWS else "sets"
-    view = st.segmented_control(
-        label("evaluation_view", language),
-        tuple(_VIEWS),
-        key="evaluation-view",
-        format_func=lambda name: label(f"evaluation_{name}", language),
-        required=True,
-        on_change=_choose,
-        label_visibility="collapsed",
-    )
-    _VIEWS[view or "sets"](app, library, language)
+    title, key = label("evaluation_view", language), "evaluation-view"
+    view = draw_switch(title, list(_VIEWS), "evaluation_", key, language, on_change=_store_view)
+    _VIEWS[view](app, library, language)
 
 
-def _choose() -> None:
+def _store_view() -> None:
     set_param("view", st.session_state["evaluation-view"])
 
 

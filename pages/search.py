@@ -88,10 +88,7 @@ def _draw_results(app: App, library: str, result: Retrieval, language: Language)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.caption(summary, width="content")
         if st.button(
-            label("search_ask", language),
-            icon=":material/forum:",
-            type="tertiary",
-            key="search-ask",
+            label("search_ask", language), icon=":material/forum:", type="tertiary", key="search-ask"
         ) and start_answer(app, library, result.question, conversation=""):
             go("chat", conversation=session().conversation)
     if result.damaged:

@@ -26,7 +26,7 @@ from rag.ui.kit.navigation import (
     go,
     shared_links,
 )
-from rag.ui.kit.parts import page_count
+from rag.ui.kit.parts import draw_button, page_count
 from rag.ui.kit.session import check_arrival, count_pages, current_library, get_app, load_chat_model, session, set_param
 from rag.ui.library.libraries import draw_library_picker, select_existing_library
 from rag.ui.settings.sign_in import admit, draw_person, lacks_access
@@ -75,8 +75,7 @@ def draw_shell() -> None:
         st.set_page_config(page_title=_title(app, page.title, language, unread))
         _draw_sidebar(app, language, unread)
         with st.container(key="phone-new"):  # in the header of narrow screens, where the sidebar is closed
-            text, icon = label("talk_new", language), ":material/edit_square:"
-            if st.button(text, icon=icon, type="tertiary", key="phone-talk-new"):
+            if draw_button(label("talk_new", language), "edit_square", "phone-talk-new", type="tertiary"):
                 open_conversation(app, "")
                 go("chat")
         page.run()

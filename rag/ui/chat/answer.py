@@ -17,7 +17,7 @@ from rag.locales import LANGUAGES, Language, label, say
 from rag.retrieval.retriever import LEDGER_LEG
 from rag.tools import describe_use
 from rag.types import Answer, CheckedBy, Outcome, Statement
-from rag.ui.chat.asking import ask, ask_in_callback
+from rag.ui.chat.asking import ask, start_answer
 from rag.ui.chat.filters import chips_of, titles_of
 from rag.ui.chat.research import draw_findings, draw_plan, draw_resume, plan_summary
 from rag.ui.chat.route import draw_page_removal, draw_route
@@ -26,6 +26,7 @@ from rag.ui.chat.tree import draw_comparison, draw_origin, draw_tree, tree_ancho
 from rag.ui.chat.turn_actions import draw_actions, draw_again, draw_followup, draw_suggestions
 from rag.ui.kit.markdown import Doubt, answer_markdown, escape_line, shorten
 from rag.ui.kit.navigation import go
+from rag.ui.kit.parts import draw_button
 from rag.ui.kit.runs import draw_steps, steps_summary, usage_parts
 from rag.ui.kit.session import Scope, chat_in_use, session
 from rag.ui.kit.sources import anchor_of, draw_passage, draw_source_line, pages_now, tooltip_text
@@ -154,9 +155,8 @@ def _draw_notices(turn: TurnView, answer: Answer, text: str, language: Language)
     if lines:
         st.caption("  \n".join(lines))
     code = _notice_code(answer)
-    if (code == _MODEL_FAILED or code.startswith("chat_")) and st.button(
-        label("chat_check", language), icon=":material/tune:", type="tertiary", key=f"model-{turn.id}"
-    ):
+    failed, text = code == _MODEL_FAILED or code.startswith("chat_"), label("chat_check", language)
+    if failed and draw_button(text, "tune", f"model-{turn.id}", type="tertiary"):
         go("settings")
 
 
@@ -191,19 +191,19 @@ def _draw_missing(app: App, library: str, turn: TurnView, answer: Answer, langua
 def _draw_offers(app: App, library: str, turn: TurnView, scope: Scope, answer: Answer, language: Language) -> None:
     again = partial(ask, app, library, turn.question, standalone=answer.standalone)
 
-    def draw_button(name: str, icon: str) -> bool:
-        return st.button(label(f"missing_{name}", language), icon=f":material/{icon}:", key=f"next-{name}-{turn.id}")
+    def offer(name: str, icon: str) -> bool:
+        return draw_button(label(f"missing_{name}", language), icon, f"next-{name}-{turn.id}")
 
     with st.container(horizontal=True, key=f"next-{turn.id}", gap="small"):
-        if scope.filter_count and draw_button("unfilter", "filter_list_off"):
+        if scope.filter_count and offer("unfilter", "filter_list_off"):
             session().scope = session().scope.without_filters()
             again()
         deeper = answer.mode == "fast" and chat_in_use(app) is not None  # without a model, Deep answers like Fast
-        if deeper and draw_button("deep", "manage_search"):
+        if deeper and offer("deep", "manage_search"):
             again(mode="deep")
-        if draw_button("add", "add"):
+        if offer("add", "add"):
             go("add")
-        if draw_button("see", "search"):
+        if offer("see", "search"):
             go("search", find=answer.standalone or answer.question)
 
 
@@ -213,14 +213,8 @@ def _draw_nearest_pages(app: App, library: str, turn: TurnView, answer: Answer, 
     requests = [label("near_page", language, title=row["title"]) for row in rows]
     with st.container(key=f"near-{turn.id}", gap="xsmall"):
         for place, request in enumerate([*requests, label("near_all", language)]):
-            st.button(
-                escape_line(shorten(request, _LONGEST_REQUEST)),
-                icon=":material/summarize:",
-                key=f"near-{place}-{turn.id}",
-                on_click=ask_in_callback,
-                args=(app, library, request),
-                kwargs={"route": "summarise"},
-            )
+            text, summarise = escape_line(shorten(request, _LONGEST_REQUEST)), partial(start_answer, route="summarise")
+            draw_button(text, "summarize", f"near-{place}-{turn.id}", summarise, app, library, request)
 
 
 def _display_text(turn: TurnView, answer: Answer, language: Language) -> str:

@@ -29,11 +29,6 @@ def ask(app: App, library: str, question: str, mode: RunMode | None = None, **op
     st.rerun()
 
 
-def ask_in_callback(app: App, library: str, question: str, **options: Any) -> None:
-    """Start answering in a callback, which runs before anything is drawn, so that the question appears at once."""
-    start_answer(app, library, question, **options)
-
-
 def start_answer(
     app: App,
     library: str,

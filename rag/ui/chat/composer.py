@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from rag.ui.chat.options import (
 )
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import close_popover
+from rag.ui.kit.parts import close_popover, draw_button
 from rag.ui.kit.session import MODES, chat_in_use, is_empty, session
 
 if TYPE_CHECKING:
@@ -106,9 +107,7 @@ def _draw_models(app: App, language: Language) -> None:
     """Draw the models of the service, requested when the menu opens, or a button to connect one."""
     chat, allowed = chat_in_use(app), app.chats.own_allowed
     if chat is None:
-        if allowed and st.button(
-            label("chat_connect", language), icon=":material/add_link:", type="tertiary", key="model-connect"
-        ):
+        if allowed and draw_button(label("chat_connect", language), "add_link", "model-connect", type="tertiary"):
             go("settings")
         return
     menu = st.popover(
@@ -124,21 +123,16 @@ def _draw_models(app: App, language: Language) -> None:
             if names := list_models(app, chat, language):
                 with st.container(key="model-list", gap=None):
                     for place, name in enumerate(names):
-                        st.button(
-                            escape_line(name),
-                            icon=":material/check:" if name == chat.model else ":material/smart_toy:",
-                            type="tertiary",
-                            width="stretch",
-                            key=f"model-{place}",
-                            on_click=request_model,
-                            args=(replace(chat, model=name),),
-                        )
+                        icon = "check" if name == chat.model else "smart_toy"
+                        request = partial(request_model, replace(chat, model=name))
+                        text, key = escape_line(name), f"model-{place}"
+                        draw_button(text, icon, key, request, type="tertiary", width="stretch")
             else:
                 st.caption(label("model_no_list", language))
             draw_model_name("model", chat.model, "", app, language)
             _draw_capacity(app.chats.capacity(chat), language)
             draw_problem(language)
-            if st.button(label("model_manage", language), icon=":material/tune:", type="tertiary", key="model-manage"):
+            if draw_button(label("model_manage", language), "tune", "model-manage", type="tertiary"):
                 go("settings")
 
 

@@ -22,9 +22,10 @@ from rag.ui.chat.research import draw_live_plan, draw_wait
 from rag.ui.chat.route import draw_route
 from rag.ui.chat.tree import draw_live_tree
 from rag.ui.chat.turn_actions import followup_line
-from rag.ui.kit.actions import attempt_and_rerun, attempt_in_callback
+from rag.ui.kit.actions import attempt, attempt_and_rerun
 from rag.ui.kit.browser import send_to_browser
 from rag.ui.kit.markdown import answer_markdown, escape, escape_line, shorten
+from rag.ui.kit.parts import draw_button
 from rag.ui.kit.runs import LiveRun, current_line, live_lines, usage_parts
 from rag.ui.kit.session import person_id, session
 from rag.ui.kit.sources import answer_of
@@ -41,7 +42,7 @@ _STORED_SECONDS = 5.0
 _QUICK_SECONDS = 1.0  # seconds to wait for quick, quoted answers, which then need no poll
 _WATCH_SECONDS = 2.0
 _LONGEST_QUESTION, _LONGEST_TITLE = 10_000, 40
-_EDITING, _BRANCH = "question-edited", ":material/call_split:"
+_EDITING, _BRANCH = "question-edited", "call_split"
 _MENU, _LONGEST = "talk-menu", 60
 _KINDS = {"md": "markdown", "html": "html", "docx": "description", "json": "data_object"}
 LINK: Final = "shared"
@@ -62,14 +63,8 @@ def draw_head(
                 with suppress(RagError):  # the original may be deleted
                     turn = app.conversations.turn(conversation.branch_of, session().owner)
                     source = app.conversations.conversation(turn.conversation_id, session().owner)
-                    st.button(
-                        label("talk_branch_of", language, title=escape_line(source.title)),
-                        icon=_BRANCH,
-                        type="tertiary",
-                        key="talk-origin",
-                        on_click=open_conversation,
-                        args=(app, source.id),
-                    )
+                    text = label("talk_branch_of", language, title=escape_line(source.title))
+                    draw_button(text, _BRANCH, "talk-origin", open_conversation, app, source.id, type="tertiary")
         draw_page_picker_button(app, library, language)
         _draw_menu(app, conversation, turns, language)
     if pinned := [turn for turn in turns if turn.pinned]:
@@ -90,24 +85,18 @@ def _draw_menu(app: App, conversation: Conversation, turns: Sequence[TurnView], 
         st.caption(label("talk_export", language))
         with st.container(horizontal=True, gap="small", key="talk-files"):
             for kind, icon in _KINDS.items():
-                text, media = export(conversation, turns, kind, language)
-                st.download_button(
-                    label(f"talk_as_{kind}", language),
-                    text,
-                    file_name=file_name(conversation, kind),
-                    mime=media,
-                    icon=f":material/{icon}:",
-                    on_click="ignore",
-                    key=f"talk-export-{kind}",
-                )
+                content, media = export(conversation, turns, kind, language)
+                text, name = label(f"talk_as_{kind}", language), file_name(conversation, kind)
+                key, icon = f"talk-export-{kind}", f":material/{icon}:"
+                st.download_button(text, content, name, media, key, icon=icon, on_click="ignore")
         if not owner:  # without sign-in, everyone sees all conversations
             return
         st.caption(label("talk_link_hint" if conversation.link else "talk_link_none", language))
         if conversation.link:
             st.code(f"{(st.context.url or '').partition('?')[0]}?{LINK}={conversation.link}", language=None)
         name, act = ("unlink", app.conversations.unshare) if conversation.link else ("link", app.conversations.share)
-        icon = ":material/link_off:" if conversation.link else ":material/link:"
-        if st.button(label(f"talk_{name}", language), icon=icon, key=f"talk-{name}"):
+        icon = "link_off" if conversation.link else "link"
+        if draw_button(label(f"talk_{name}", language), icon, f"talk-{name}"):
             attempt_and_rerun(lambda: act(conversation.id, owner))
 
 
@@ -157,7 +146,7 @@ def _draw_saved_note(app: App, turn: TurnView, language: Language) -> None:
         if note:
             undo, key = label("remembered_undo", language), f"remembered-undo-{turn.id}"
             forget = partial(app.memory.forget, person_id(), note.id)
-            st.button(undo, type="tertiary", key=key, on_click=attempt_in_callback, args=(forget,))
+            draw_button(undo, "", key, attempt, forget, type="tertiary")
 
 
 def scroll_to_newest(conversation_id: str, turns: Sequence[TurnView]) -> None:
@@ -260,14 +249,8 @@ def _draw_choices(app: App, library: str, turn: TurnView, live: LiveRun, languag
 def draw_stop(app: App, turn: TurnView, language: Language) -> None:
     """Draw the button that stops the running answer."""
     stopping = turn.id in session().stopping
-    st.button(
-        label("chat_stopping" if stopping else "chat_stop", language),
-        icon=":material/stop_circle:",
-        key=f"stop-{turn.id}",
-        disabled=stopping,
-        on_click=_stop,
-        args=(app, turn),
-    )
+    text = label("chat_stopping" if stopping else "chat_stop", language)
+    draw_button(text, "stop_circle", f"stop-{turn.id}", _stop, app, turn, disabled=stopping)
 
 
 def _finish(app: App, turn: TurnView) -> None:
@@ -300,13 +283,7 @@ def _stop(app: App, turn: TurnView) -> None:
 
 
 def _draw_question(
-    app: App,
-    library: str,
-    turn: TurnView,
-    language: Language,
-    *,
-    first: bool,
-    branches: Sequence[Conversation] = (),
+    app: App, library: str, turn: TurnView, language: Language, *, first: bool, branches: Sequence[Conversation] = ()
 ) -> None:
     """Draw the question and, below it, the `branches` from it. `first`: no question precedes it."""
     if st.session_state.get(_EDITING) == turn.id:
@@ -319,9 +296,8 @@ def _draw_question(
     with st.container(horizontal=True, horizontal_alignment="right", key=f"asked-{turn.id}", gap="small"):
         for item in branches:
             title, key = escape_line(shorten(item.title, _LONGEST_TITLE)), f"to-branch-{item.id}"
-            st.button(title, icon=_BRANCH, type="tertiary", key=key, on_click=open_conversation, args=(app, item.id))
-        text, key = label("branch", language), f"branch-{turn.id}"
-        st.button(text, icon=":material/edit:", type="tertiary", key=key, on_click=_edit, args=(turn.id,))
+            draw_button(title, _BRANCH, key, open_conversation, app, item.id, type="tertiary")
+        draw_button(label("branch", language), "edit", f"branch-{turn.id}", _edit, turn.id, type="tertiary")
 
 
 def _pin_of(turn_id: str) -> str:

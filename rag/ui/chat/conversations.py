@@ -17,7 +17,7 @@ from rag.types import Notice
 from rag.ui.kit.actions import attempt
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import to_local
+from rag.ui.kit.parts import draw_button, to_local
 from rag.ui.kit.session import CONVERSATION, MODES, Scope, choices_of, session, set_conversation, set_param
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def draw_conversation_list(app: App, library: str, language: Language, unread: S
     `unread` conversations are marked.
     """
     state = session()
-    if st.button(label("talk_new", language), icon=":material/edit_square:", key="talk-new", width="stretch"):
+    if draw_button(label("talk_new", language), "edit_square", "talk-new", width="stretch"):
         open_conversation(app, "")
         go("chat")
     query = str(st.session_state.get("talk-search") or "")

@@ -15,7 +15,7 @@ from rag.retrieval.strategies import STRATEGIES
 from rag.types import Page
 from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.markdown import escape_line, shorten
-from rag.ui.kit.parts import draw_field, page_count, short_source, strategy_name
+from rag.ui.kit.parts import draw_button, draw_field, page_count, short_source, strategy_name
 from rag.ui.kit.session import Scope, count_pages, libraries_of, session
 
 if TYPE_CHECKING:
@@ -47,12 +47,7 @@ def search_options() -> dict[str, Any]:
 def draw_filters(app: App, library: str, language: Language) -> None:
     """Draw the button that opens the filters, whose options are loaded only while they are open."""
     scope = session().scope
-    choices = st.popover(
-        label("filters", language),
-        icon=":material/filter_list:",
-        key="filters",
-        on_change="rerun",
-    )
+    choices = st.popover(label("filters", language), icon=":material/filter_list:", key="filters", on_change="rerun")
     # The height is fixed, since the popover is placed before its content is drawn.
     fields = 4 + (len(app.libraries.infos()) > 1) + len(libraries_of(app, library, scope)) * bool(scope.libraries)
     with choices, st.container(key="filter-choices", height=_LEAD_HEIGHT + fields * _FIELD_HEIGHT, border=False):
@@ -177,16 +172,9 @@ def draw_chips(app: App, library: str, language: Language, *, disabled: bool = F
         return
     with st.container(horizontal=True, key="chips", gap="xsmall", vertical_alignment="center"):
         for place, chip in enumerate(chips):
-            st.button(
-                escape_line(shorten(chip.text, _LONGEST_CHIP)),
-                icon=":material/close:",
-                icon_position="right",
-                key=f"chip-{place}",
-                help=label("chip_remove", language),
-                on_click=_set_scope,
-                args=(scope.without(chip.name, chip.value),),
-                disabled=disabled,
-            )
+            text, others = escape_line(shorten(chip.text, _LONGEST_CHIP)), scope.without(chip.name, chip.value)
+            options = {"icon_position": "right", "help": label("chip_remove", language), "disabled": disabled}
+            draw_button(text, "close", f"chip-{place}", _set_scope, others, **options)
         if len(chips) > 1:
             text = label("filters_clear", language)
             st.button(text, key="chips-clear", type="tertiary", on_click=_set_scope, args=(Scope(),), disabled=disabled)
@@ -209,9 +197,7 @@ def draw_page_picker_button(app: App, library: str, language: Language) -> None:
     if count := count_pages(app, library):
         selected = len(session().scope.pages)
         words = label("picker_some", language, chosen=selected, count=count) if selected else label("picker", language)
-        st.button(
-            words, icon=":material/checklist:", type="tertiary", key="page-picker-toggle", on_click=_toggle_picker
-        )
+        draw_button(words, "checklist", "page-picker-toggle", _toggle_picker, type="tertiary")
 
 
 def draw_page_picker(app: App, library: str, language: Language) -> None:
@@ -230,13 +216,7 @@ def _draw_picker(pages: list[Page], language: Language) -> None:
     with st.container(key="page-picker", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.markdown(f"## {label('picker', language)}", anchors=False, width="content")
-            st.button(
-                label("source_close", language),
-                icon=":material/close:",
-                type="tertiary",
-                key="page-picker-close",
-                on_click=_toggle_picker,
-            )
+            draw_button(label("source_close", language), "close", "page-picker-close", _toggle_picker, type="tertiary")
         st.caption(label("picker_lead", language))
         words = st.text_input(
             label("picker_search", language),

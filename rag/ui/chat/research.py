@@ -13,10 +13,10 @@ from rag.locales import Language, label
 from rag.store.sql.conversation_table import Change
 from rag.types import Answer, Wait
 from rag.ui.chat.diagrams import plan_diagram, scrollable_diagram
-from rag.ui.kit.actions import attempt, attempt_in_callback
+from rag.ui.kit.actions import attempt
 from rag.ui.kit.markdown import escape_line, shorten, web_link
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import close_popover, format_time
+from rag.ui.kit.parts import close_popover, draw_button, format_time
 from rag.ui.kit.runs import LiveRun, draw_end, draw_run_controls, draw_usage, note_text, request_change
 from rag.ui.kit.session import person_id, session
 
@@ -85,14 +85,8 @@ def _draw_changes(app: App, turn: TurnView, step: Mapping[str, Any], language: L
     """Draw the controls to skip or edit a step that has not started."""
     key = f"{turn.id}-{step['id']}"
     with st.container(horizontal=True, key=f"change-{key}", gap="small"):
-        skip = Change("step_skip", {"id": step["id"]})
-        st.button(
-            label("research_skip", language),
-            type="tertiary",
-            key=f"skip-{key}",
-            on_click=request_change,
-            args=(app, turn, skip),
-        )
+        text, skip = label("research_skip", language), Change("step_skip", {"id": step["id"]})
+        draw_button(text, "", f"skip-{key}", request_change, app, turn, skip, type="tertiary")
         popover = st.popover(label("research_edit", language), type="tertiary", key=f"edit-{key}", on_change="rerun")
         with popover, st.form(f"edit-form-{key}", border=False):
             text = label("research_step_text", language)
@@ -124,13 +118,10 @@ def draw_wait(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
         st.markdown(f":material/public: {lead}\n\n{queries}")
         with st.container(horizontal=True, gap="small"):
             for choice in ("question", "conversation", "no"):
-                st.button(
-                    label(f"research_leave_{choice}", language),
-                    type="primary" if choice == "question" else "secondary",
-                    key=f"leave-{choice}-{turn.id}",
-                    on_click=attempt_in_callback,
-                    args=(partial(_reply, app, turn, wait, {"web": choice}),),
-                )
+                text = label(f"research_leave_{choice}", language)
+                kind = "primary" if choice == "question" else "secondary"
+                reply = partial(_reply, app, turn, wait, {"web": choice})
+                draw_button(text, "", f"leave-{choice}-{turn.id}", attempt, reply, type=kind)
 
 
 def _draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
@@ -169,9 +160,8 @@ def _reply(app: App, turn: TurnView, wait: Wait, reply: Mapping[str, Any]) -> No
 
 def draw_resume(app: App, turn: TurnView, language: Language) -> None:
     """Draw the button that resumes a run whose process ended before its report."""
-    text, icon = label("research_go_on", language), ":material/resume:"
     resume = partial(app.resume_turn, turn.id, owner=session().owner, chat=session().chat)
-    st.button(text, icon=icon, type="primary", key=f"go-on-{turn.id}", on_click=attempt_in_callback, args=(resume,))
+    draw_button(label("research_go_on", language), "resume", f"go-on-{turn.id}", attempt, resume, type="primary")
 
 
 def draw_findings(app: App, library: str, answer: Answer, language: Language, *, key: str) -> None:
@@ -191,8 +181,8 @@ def draw_findings(app: App, library: str, answer: Answer, language: Language, *,
     for url in urls:
         date = format_time(next(passage["fetched_at"] for passage in passages.values() if passage["url"] == url))
         st.caption(f":material/public: {web_link(url, url)} · {label('research_from_web', language, date=date)}")
-    text, icon = label("research_add_web", language, count=len(urls)), ":material/library_add:"
-    if urls and st.button(text, icon=icon, key=f"add-web-{key}"):
+    text = label("research_add_web", language, count=len(urls))
+    if urls and draw_button(text, "library_add", f"add-web-{key}"):
         go("add", job=app.imports.add_urls(urls, library=library, owner=person_id()))
 
 

@@ -12,11 +12,12 @@ import streamlit as st
 from rag.errors import RagError
 from rag.locales import Language, label, say
 from rag.types import SAVED, Notice
-from rag.ui.chat.asking import ask, ask_in_callback
+from rag.ui.chat.asking import ask, start_answer
 from rag.ui.kit.actions import attempt, confirm_removal, none_if_unavailable
 from rag.ui.kit.job_progress import draw_import_card, draw_progress
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
+from rag.ui.kit.parts import draw_button
 from rag.ui.kit.session import jobs_of, session
 from rag.web.urls import mentions_any
 
@@ -48,37 +49,21 @@ def draw_route(app: App, library: str, turn: TurnView, data: Mapping[str, Any], 
     """Draw chips for the route and applied inline options, a menu of other routes, and the results of saving."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"way-{turn.id}", gap="xsmall"):
         if (route := data["route"]) != "ask":
-            st.button(
-                f":material/{_ICONS[route]}: {label(f'way_{route}', language)}",
-                icon=":material/close:",
-                icon_position="right",
-                key=f"route-{turn.id}",
-                help=f"{escape_line(say(Notice(**data['reason']), language))}  \n{label('way_undo', language)}",
-                on_click=_choose,
-                args=(app, library, turn, data, "ask"),
-            )
+            text = f":material/{_ICONS[route]}: {label(f'way_{route}', language)}"
+            hint = f"{escape_line(say(Notice(**data['reason']), language))}  \n{label('way_undo', language)}"
+            undo = partial(_choose, app, library, turn, data, "ask")
+            draw_button(text, "close", f"route-{turn.id}", undo, icon_position="right", help=hint)
         for kind, words in data["wishes"].items():
-            st.button(
-                escape_line(shorten(words, _LONGEST)),
-                icon=":material/close:",
-                icon_position="right",
-                key=f"inline-option-{kind}-{turn.id}",
-                help=label("way_wish_off", language, kind=label(f"wish_{kind}", language)),
-                on_click=_resend,
-                args=(app, library, turn),
-                kwargs={**_attachments(data), "without": (*data.get("without", ()), kind)},
-            )
+            text, key = escape_line(shorten(words, _LONGEST)), f"inline-option-{kind}-{turn.id}"
+            without = (*data.get("without", ()), kind)
+            resend = partial(_resend, app, library, turn, without=without, **_attachments(data))
+            hint = label("way_wish_off", language, kind=label(f"wish_{kind}", language))
+            draw_button(text, "close", key, resend, icon_position="right", help=hint)
         draw_route_menu(app, library, turn, language, data)
     if data.get("confirm"):
-        st.button(
-            label("way_confirm", language, count=data["confirm"]),
-            type="primary",
-            icon=":material/bookmark_add:",
-            key=f"way-confirm-{turn.id}",
-            on_click=_resend,
-            args=(app, library, turn),
-            kwargs={"confirmed": True},
-        )
+        text = label("way_confirm", language, count=data["confirm"])
+        resend = partial(_resend, app, library, turn, confirmed=True)
+        draw_button(text, "bookmark_add", f"way-confirm-{turn.id}", resend, type="primary")
     _draw_saving(app, library, turn, data, language)
 
 
@@ -126,12 +111,10 @@ def draw_page_removal(app: App, library: str, turn: TurnView, language: Language
         if pages is not None and not pages:
             text = label("way_removed", language, title=escape_line(row["title"]))
             st.caption(f":green[:material/check:] {text}")
-        elif pages and st.button(
-            escape_line(label("way_remove_page", language, title=shorten(row["title"], _LONGEST))),
-            icon=":material/delete:",
-            key=f"remove-{place}-{turn.id}",
-        ):
-            confirm_removal(app, name, list(pages.values()), language, f"turn-{turn.id}-{place}")
+        elif pages:
+            text = escape_line(label("way_remove_page", language, title=shorten(row["title"], _LONGEST)))
+            if draw_button(text, "delete", f"remove-{place}-{turn.id}"):
+                confirm_removal(app, name, list(pages.values()), language, f"turn-{turn.id}-{place}")
 
 
 def _draw_saving(app: App, library: str, turn: TurnView, data: Mapping[str, Any], language: Language) -> None:
@@ -158,7 +141,7 @@ def _draw_saving(app: App, library: str, turn: TurnView, data: Mapping[str, Any]
             if good and st.button(label("way_open", language), type="tertiary", key=key):
                 go("library", page=row["url_hash"])
     failed = bool(data.get("job")) and any(row["status"] == "failed" for row in rows)
-    if failed and st.button(label("retry", language), icon=":material/replay:", key=f"saved-retry-{turn.id}"):
+    if failed and draw_button(label("retry", language), "replay", f"saved-retry-{turn.id}"):
         attempt(lambda: jobs_of(app).retry_failed(data["job"]))
         go("add", job=data["job"])
     if len(rows) > _LIMIT and st.button(
@@ -186,4 +169,4 @@ def _resend(app: App, library: str, turn: TurnView, **options: Any) -> None:
     with suppress(RagError, TimeoutError):
         app.cancel(turn.run_id, session().owner)
         app.wait(turn.run_id, _STOP_SECONDS, session().owner)
-    ask_in_callback(app, library, turn.question, **options)
+    start_answer(app, library, turn.question, **options)

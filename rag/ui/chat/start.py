@@ -14,11 +14,12 @@ import streamlit as st
 from rag.conversations.conversations import from_headings
 from rag.locales import Language, label
 from rag.types import Page
-from rag.ui.chat.asking import ask_in_callback
+from rag.ui.chat.asking import start_answer
 from rag.ui.chat.composer import draw_composer
 from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
+from rag.ui.kit.parts import draw_button
 from rag.ui.kit.session import cached, count_pages, is_empty, person_id, session
 from rag.web.urls import url_hash
 
@@ -45,9 +46,9 @@ def draw_start(app: App, library: str, language: Language) -> None:
         if empty:
             _draw_questions(app, library, _pick_examples(_examples(), language), language, samples=True)
             with st.container(horizontal=True, key="ways-in", gap="xsmall"):
-                if st.button(label("empty_add", language), icon=":material/add:", key="empty-add"):
+                if draw_button(label("empty_add", language), "add", "empty-add"):
                     go("add")
-                if st.button(label("empty_samples", language), icon=":material/auto_stories:", key="empty-samples"):
+                if draw_button(label("empty_samples", language), "auto_stories", "empty-samples"):
                     go("add", job=app.imports.add_examples(library=library, owner=person_id()))
         else:
             newest, questions = none_if_unavailable(lambda: _newest_and_questions(app, library, language)) or ([], [])
@@ -78,19 +79,14 @@ def _draw_questions(app: App, library: str, questions: Sequence[str], language: 
         return
     st.markdown(f":gray[{label('start_samples' if samples else 'chat_examples', language)}]")
     with st.container(key="examples", horizontal=True, gap="xsmall"):
+        ask = _ask_samples if samples else start_answer
         for place, question in enumerate(questions):
-            st.button(
-                escape_line(question),
-                icon=":material/arrow_outward:",
-                key=f"example-{place}",
-                on_click=_ask_samples if samples else ask_in_callback,
-                args=(app, library, question),
-            )
+            draw_button(escape_line(question), "arrow_outward", f"example-{place}", ask, app, library, question)
 
 
 def _ask_samples(app: App, library: str, question: str) -> None:
     """Load the sample pages, then answer."""
-    ask_in_callback(app, library, question, saving=app.imports.add_examples(library=library, owner=person_id()))
+    start_answer(app, library, question, saving=app.imports.add_examples(library=library, owner=person_id()))
 
 
 def _draw_pages(name: str, pages: Sequence[Page], language: Language) -> None:
@@ -100,7 +96,7 @@ def _draw_pages(name: str, pages: Sequence[Page], language: Language) -> None:
     with st.container(key=f"start-{name}", gap=None):
         for page in pages:
             title, key = escape_line(shorten(page.title or page.url, _LONGEST)), f"start-{name}-{page.url_hash}"
-            if st.button(title, icon=":material/article:", type="tertiary", key=key):
+            if draw_button(title, "article", key, type="tertiary"):
                 go("library", page=page.url_hash)
 
 

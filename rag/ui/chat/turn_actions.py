@@ -15,12 +15,12 @@ from rag.conversations.feedback import REASONS
 from rag.locales import Language, label, label_count
 from rag.reasoning.questions import find_earlier_questions
 from rag.types import Answer, Notice, Step
-from rag.ui.chat.asking import ask, ask_in_callback, regenerate
+from rag.ui.chat.asking import ask, regenerate, start_answer
 from rag.ui.chat.options import list_models
 from rag.ui.chat.route import draw_route_menu
-from rag.ui.kit.actions import attempt, attempt_in_callback
+from rag.ui.kit.actions import attempt
 from rag.ui.kit.markdown import escape_line, shorten
-from rag.ui.kit.parts import close_popover
+from rag.ui.kit.parts import close_popover, draw_button
 from rag.ui.kit.session import MODES, NEED_MODEL, chat_in_use, session
 
 if TYPE_CHECKING:
@@ -60,23 +60,19 @@ def _draw_details(app: App, turn: TurnView, language: Language) -> None:
     feedback = app.feedback.details(turn.id, session().owner)
     with st.form(f"feedback-form-{turn.id}", border=False):
         if turn.rating < 0:
+            reasons = ("", *REASONS)
             st.selectbox(
                 label("feedback_reason", language),
-                ("", *REASONS),
-                index=("", *REASONS).index(feedback["reason"]),
+                reasons,
+                index=reasons.index(feedback["reason"]),
                 format_func=lambda name: label(f"reason_{name or 'none'}", language),
                 key=f"reason-{turn.id}",
             )
         for name in ("comment", "correction"):
             words, key = label(f"feedback_{name}", language), f"{name}-{turn.id}"
             st.text_area(words, value=feedback[name], key=key, max_chars=_LONGEST_COMMENT, height=70)
-        st.form_submit_button(
-            label("feedback_send", language),
-            type="primary",
-            key=f"feedback-go-{turn.id}",
-            on_click=_send,
-            args=(app, turn),
-        )
+        text, key = label("feedback_send", language), f"feedback-go-{turn.id}"
+        st.form_submit_button(text, type="primary", key=key, on_click=_send, args=(app, turn))
 
 
 def _send(app: App, turn: TurnView) -> None:
@@ -124,25 +120,12 @@ def draw_actions(app: App, library: str, turn: TurnView, language: Language) -> 
             _draw_regenerate(app, turn, language)
             if turn.answer is not None and turn.answer.citations:
                 save = partial(app.save_note, turn.id, library=library, owner=session().owner, language=language)
-                st.button(
-                    label("note_save", language),
-                    icon=":material/bookmark_add:",
-                    type="tertiary",
-                    key=f"note-{turn.id}",
-                    help=label("note_save_hint", language),
-                    on_click=attempt_in_callback,
-                    args=(save, Notice("note_saved")),
-                )
+                text, hint, done = label("note_save", language), label("note_save_hint", language), Notice("note_saved")
+                draw_button(text, "bookmark_add", f"note-{turn.id}", attempt, save, done, type="tertiary", help=hint)
             pin = partial(app.conversations.pin_answer, turn.id, not turn.pinned, session().owner)
-            st.button(
-                label("talk_unpin" if turn.pinned else "talk_pin", language),
-                icon=":material/keep_off:" if turn.pinned else ":material/keep:",
-                type="tertiary",
-                key=f"pin-{turn.id}",
-                help=label("answer_pin_hint", language),
-                on_click=attempt_in_callback,
-                args=(pin,),
-            )
+            name, icon = ("talk_unpin", "keep_off") if turn.pinned else ("talk_pin", "keep")
+            text, hint = label(name, language), label("answer_pin_hint", language)
+            draw_button(text, icon, f"pin-{turn.id}", attempt, pin, type="tertiary", help=hint)
         if not turn.route:
             draw_route_menu(app, library, turn, language)
         # page.js handles these two without a redraw.
@@ -154,10 +137,8 @@ def draw_actions(app: App, library: str, turn: TurnView, language: Language) -> 
 
 def draw_again(app: App, library: str, turn: TurnView, language: Language) -> None:
     """Draw a button that asks again after an incomplete answer."""
-    key, icon = f"again-{turn.id}", ":material/replay:"
-    st.button(
-        label("ask_again", language), icon=icon, key=key, on_click=ask_in_callback, args=(app, library, turn.question)
-    )
+    text = label("ask_again", language)
+    draw_button(text, "replay", f"again-{turn.id}", start_answer, app, library, turn.question)
 
 
 def draw_suggestions(app: App, library: str, turn: TurnView, language: Language) -> None:
@@ -167,10 +148,8 @@ def draw_suggestions(app: App, library: str, turn: TurnView, language: Language)
     st.markdown(f":gray[{label('next_questions', language)}]")
     with st.container(key="suggestions", gap="xsmall"):
         for place, question in enumerate(turn.suggestions):
-            key, icon = f"suggestion-{place}-{turn.id}", ":material/arrow_outward:"
-            st.button(
-                escape_line(question), key=key, icon=icon, on_click=ask_in_callback, args=(app, library, question)
-            )
+            key = f"suggestion-{place}-{turn.id}"
+            draw_button(escape_line(question), "arrow_outward", key, start_answer, app, library, question)
 
 
 def _draw_regenerate(app: App, turn: TurnView, language: Language) -> None:
@@ -195,16 +174,8 @@ def _draw_regenerate(app: App, turn: TurnView, language: Language) -> None:
 
 
 def _draw_regenerate_choice(app: App, turn: TurnView, name: str, icon: str, words: str, **options: str) -> None:
-    st.button(
-        words,
-        icon=f":material/{icon}:",
-        type="tertiary",
-        width="stretch",
-        key=f"regenerate-{name}-{turn.id}",
-        on_click=_regenerate,
-        args=(app, turn),
-        kwargs=options,
-    )
+    choose = partial(_regenerate, app, turn, **options)
+    draw_button(words, icon, f"regenerate-{name}-{turn.id}", choose, type="tertiary", width="stretch")
 
 
 def _regenerate(app: App, turn: TurnView, **options: str) -> None:
@@ -240,12 +211,7 @@ def draw_followup(app: App, library: str, turn: TurnView, answer: Answer, langua
                 max_chars=_LONGEST_QUESTION,
                 height="content",
             )
-            submitted = st.form_submit_button(
-                label("understood_again", language),
-                type="primary",
-                key=f"meant-go-{turn.id}",
-                on_click=close_popover,
-                args=(f"correct-{turn.id}",),
-            )
+            text, go = label("understood_again", language), f"meant-go-{turn.id}"
+            submitted = st.form_submit_button(text, type="primary", key=go, on_click=close_popover, args=(key,))
         if submitted and correction and correction.strip():
             ask(app, library, turn.question, standalone=" ".join(correction.split()))

@@ -16,7 +16,7 @@ from rag.ui.evaluation.charts import chart_calibration, chart_points
 from rag.ui.evaluation.sets import choose_set
 from rag.ui.kit.actions import attempt_and_rerun, attempt_here
 from rag.ui.kit.markdown import escape_line, shorten
-from rag.ui.kit.parts import draw_table, duration, format_time, metric_name, strategy_name
+from rag.ui.kit.parts import draw_button, draw_table, duration, format_time, metric_name, strategy_name
 from rag.ui.kit.session import MODES, chat_in_use, evaluation_of, person_id, session
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _draw_new(app: App, question_set: QuestionSet, language: Language) -> None:
     )
     settings = grid(modes, strategies, classic=classic)
     with st.container(horizontal=True, vertical_alignment="center"):
-        start = st.button(label("run_begin", language), type="primary", icon=":material/play_arrow:", key="run-begin")
+        start = draw_button(label("run_begin", language), "play_arrow", "run-begin", type="primary")
         st.caption(
             label("run_count", language, questions=question_set.cases - question_set.drafts, settings=len(settings)),
             width="content",
@@ -124,7 +124,7 @@ def _draw_actions(app: App, run: RunView, language: Language) -> None:
     with st.container(horizontal=True, key=f"run-actions-{run.id}"):
         for name, icon, action in actions.get(run.state, (("delete", "delete", runs.delete),)):
             text = label(f"run_{name}", language)
-            if st.button(text, icon=f":material/{icon}:", type="tertiary", key=f"run-{name}-{run.id}"):
+            if draw_button(text, icon, f"run-{name}-{run.id}", type="tertiary"):
                 attempt_and_rerun(partial(action, run.id))
 
 

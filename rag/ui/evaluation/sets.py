@@ -16,7 +16,7 @@ from rag.reading.charset import decode
 from rag.text import question_language
 from rag.types import Notice
 from rag.ui.kit.actions import attempt, attempt_and_rerun, attempt_here
-from rag.ui.kit.parts import draw_table
+from rag.ui.kit.parts import draw_button, draw_table
 from rag.ui.kit.session import chat_in_use, evaluation_of, person_id, session, set_param
 
 if TYPE_CHECKING:
@@ -118,18 +118,18 @@ def _draw_set_actions(app: App, question_set: QuestionSet, cases: list[Case], la
     with st.container(horizontal=True, key="set-actions"):
         for name, (icon, action) in actions.items() if ids else ():
             text = label(f"case_{name}_do", language)
-            if st.button(text, icon=f":material/{icon}:", key=f"case-{name}"):
+            if draw_button(text, icon, f"case-{name}"):
                 attempt_and_rerun(action)
         for form, media in _FORMATS.items():
             name = f"{question_set.name}.{form if form == 'csv' else 'jsonl'}"
             text = label("sets_download", language, form=form.upper())
             export = partial(sets.export, question_set.id, form)  # created on a click, not on each redraw
             st.download_button(text, export, name, media, type="tertiary", key=f"download-{form}")
-        if st.button(label("sets_feedback", language), icon=":material/thumbs_up_down:", key="feedback-in"):
+        if draw_button(label("sets_feedback", language), "thumbs_up_down", "feedback-in"):
             _run(lambda: evaluation.gather_feedback(question_set.library, question_set.id), "sets_feedback_done")
-        if st.button(label("sets_make_rules", language), icon=":material/auto_awesome:", key="make-rules"):
+        if draw_button(label("sets_make_rules", language), "auto_awesome", "make-rules"):
             _run(lambda: evaluation.add_page_drafts(question_set.id), "sets_made")
-        if chat_in_use(app) and st.button(label("sets_make_model", language), icon=":material/draw:", key="make-model"):
+        if chat_in_use(app) and draw_button(label("sets_make_model", language), "draw", "make-model"):
             _write(app, question_set, language)
 
 

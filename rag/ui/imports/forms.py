@@ -12,6 +12,7 @@ from rag.ingest.sources import find_urls
 from rag.locales import Language, label, label_count
 from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.markdown import escape_line, is_web_url, web_link
+from rag.ui.kit.parts import draw_button
 from rag.ui.kit.session import person_id, reset_count
 from rag.web.search import WebHit
 from rag.web.urls import split_url
@@ -45,7 +46,7 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
     if start and kind != "feed":
         folder = SitePlan(start, kind, prefix).folder
         st.caption(label("site_within", language, place=escape_line(f"{split_url(start).netloc}{folder}")))
-    if not st.button(label("site_go", language), type="primary", icon=":material/travel_explore:", key="add-site"):
+    if not draw_button(label("site_go", language), "travel_explore", "add-site", type="primary"):
         return None
     if not start:
         st.error(label("site_start_wrong", language), icon=":material/error:")
@@ -117,7 +118,7 @@ def draw_web_finds(app: App, library: str, chunker: str, force: bool, language: 
             urls.append(hit.url)
         st.caption(" · ".join([link, escape_line(hit.snippet[:300])] if hit.snippet else [link]))
     words = label_count("web_add_one", "web_add", len(urls), language) if urls else label("add_go", language)
-    if not st.button(words, type="primary", icon=":material/add:", key="web-add", disabled=not urls):
+    if not draw_button(words, "add", "web-add", type="primary", disabled=not urls):
         return None
     del st.session_state[_WEB_HITS]
     return app.imports.add_urls(urls, library=library, owner=person_id(), force=force, chunker=chunker)

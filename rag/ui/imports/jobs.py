@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 import streamlit as st
@@ -14,7 +15,7 @@ from rag.ui.kit.actions import attempt_and_rerun, is_restore, none_if_unavailabl
 from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, job_summary, kind_key, outcome_of
 from rag.ui.kit.markdown import escape_line, is_web_url, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import chunk_count, format_time, short_source
+from rag.ui.kit.parts import chunk_count, draw_button, format_time, short_source
 from rag.ui.kit.passages import passage_markdown, text_height
 from rag.ui.kit.session import Scope, jobs_of, session, set_conversation, set_param
 from rag.web.urls import mentions_any
@@ -93,7 +94,7 @@ def _draw_state(app: App, job: JobView, language: Language) -> None:
         with st.container(gap=None, width="stretch"):
             st.markdown(f"## {escape_line(job_name(job, language))}", anchors=False)
             st.caption(f"{label(kind_key(job), language)} · {format_time(job.created_at)}")
-        if st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="job-close"):
+        if draw_button(label("job_close", language), "close", "job-close", type="tertiary"):
             set_param("job", "")
             st.rerun()
     draw_progress(app, job, language)
@@ -113,24 +114,24 @@ def _ask_about(app: App, job: JobView) -> None:
 
 def _draw_actions(app: App, job: JobView, language: Language) -> None:
     jobs, failed = jobs_of(app), job.counts.get("failed", 0)
-    actions = []
-    if job.state == "running":
-        actions += [("pause", "pause", jobs.pause), ("cancel", "stop_circle", jobs.cancel)]
-    elif job.state == "paused":
-        actions += [("resume", "play_arrow", jobs.resume), ("cancel", "stop_circle", jobs.cancel)]
+    cancel = ("cancel", "stop_circle", jobs.cancel)
+    actions = {
+        "running": (("pause", "pause", jobs.pause), cancel),
+        "paused": (("resume", "play_arrow", jobs.resume), cancel),
+    }
     with st.container(horizontal=True, key="job-actions", gap="small"):
-        for name, icon, act in actions:
-            if st.button(label(f"job_{name}", language), icon=f":material/{icon}:", key=f"job-{name}"):
-                attempt_and_rerun(lambda act=act: act(job.id))  # type: ignore[misc]
+        for name, icon, act in actions.get(job.state, ()):
+            if draw_button(label(f"job_{name}", language), icon, f"job-{name}"):
+                attempt_and_rerun(partial(act, job.id))
         if not job.bulk and (failed or job.discovery == "failed"):
             text = label_count("job_retry_one", "job_retry", failed, language) if failed else label("retry", language)
-            if st.button(text, icon=":material/replay:", key="job-retry"):
+            if draw_button(text, "replay", "job-retry"):
                 attempt_and_rerun(lambda: jobs.retry_failed(job.id))
         ended = job.state in ("done", "cancelled")
         can_ask = ended and job.kind != "recheck"
-        if can_ask and st.button(label("job_ask", language), icon=":material/forum:", key="job-ask"):
+        if can_ask and draw_button(label("job_ask", language), "forum", "job-ask"):
             _ask_about(app, job)
-        if ended and st.button(label("job_library", language), icon=":material/menu_book:", key="job-library"):
+        if ended and draw_button(label("job_library", language), "menu_book", "job-library"):
             go("library")
 
 
@@ -154,14 +155,14 @@ def _draw_earlier(app: App, job: JobView, language: Language) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"history-{job.id}", wrap=False):
         with st.container(gap=None, width="stretch"):
             name = escape_line(job_name(job, language))
-            icon = f":material/{_STATE_ICONS[job.state]}:"
-            if st.button(name, key=f"job-{job.id}", type="tertiary", icon=icon, help=label("jobs_open", language)):
+            icon, hint = _STATE_ICONS[job.state], label("jobs_open", language)
+            if draw_button(name, icon, f"job-{job.id}", type="tertiary", help=hint):
                 set_param("job", job.id)
                 st.rerun()
             kind = label(kind_key(job), language)
             st.caption(f"{format_time(job.created_at)} · {kind} · {job_summary(job, language)}")
         text = label("jobs_delete_hint", language)
-        if st.button("", icon=":material/delete:", type="tertiary", key=f"forget-{job.id}", help=text):
+        if draw_button("", "delete", f"forget-{job.id}", type="tertiary", help=text):
             attempt_and_rerun(lambda: jobs_of(app).delete(job.id), Notice("jobs_deleted"))
 
 
@@ -190,12 +191,12 @@ def _draw_followed(app: App, job_id: str, language: Language, *, live: bool) -> 
         else:
             draw_progress(app, job, language)
         with st.container(horizontal=True, gap="small"):
-            if st.button(label("follow_details", language), icon=":material/list:", key="follow-details"):
+            if draw_button(label("follow_details", language), "list", "follow-details"):
                 go("add", job=job_id)
             if job.state == "running":
-                if st.button(label("job_cancel", language), icon=":material/stop_circle:", key="follow-cancel"):
+                if draw_button(label("job_cancel", language), "stop_circle", "follow-cancel"):
                     attempt_and_rerun(lambda: jobs_of(app).cancel(job_id))
-            elif st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="follow-close"):
+            elif draw_button(label("job_close", language), "close", "follow-close", type="tertiary"):
                 set_param("job", "")
                 st.rerun()
 
@@ -221,12 +222,11 @@ def _draw_choices(app: App, job: JobView, item: JobItem, result: IngestResult, l
     with st.container(horizontal=True, gap="small", key=f"job-choices-{item.position}"):
         for decision in choices:
             text = label(f"decide_{decision}", language)
-            icon = f":material/{_ICONS[decision]}:"
-            if st.button(text, icon=icon, key=f"decide-{decision}-{item.position}"):
-                attempt_and_rerun(lambda decision=decision: jobs_of(app).decide(job.id, item.position, decision))  # type: ignore[misc]
+            if draw_button(text, _ICONS[decision], f"decide-{decision}-{item.position}"):
+                attempt_and_rerun(partial(jobs_of(app).decide, job.id, item.position, decision))
         if result.status == "duplicate" and other:
             text = label("decide_open", language)
-            if st.button(text, icon=":material/menu_book:", type="tertiary", key=f"decide-open-{item.position}"):
+            if draw_button(text, "menu_book", f"decide-open-{item.position}", type="tertiary"):
                 go("library", page=other)
 
 

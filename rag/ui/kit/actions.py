@@ -11,6 +11,7 @@ from rag.errors import RagError, StoreUnavailableError
 from rag.locales import Language, label, label_count, say
 from rag.types import Notice, Page
 from rag.ui.kit.markdown import escape_line, shorten
+from rag.ui.kit.parts import draw_button
 from rag.ui.kit.session import person_id, session, set_param
 
 if TYPE_CHECKING:
@@ -38,11 +39,6 @@ def attempt_and_rerun(action: Callable[[], object], done: Notice | None = None) 
     """Run `action` like `attempt`, and redraw the page."""
     attempt(action, done)
     st.rerun()
-
-
-def attempt_in_callback(action: Callable[[], object], done: Notice | None = None) -> None:
-    """Run `action` in a widget's callback, like `attempt`."""
-    attempt(action, done)
 
 
 def attempt_here(action: Callable[[], object], language: Language) -> bool:
@@ -108,10 +104,10 @@ def draw_undo(app: App, library: str, language: Language) -> None:
         title = escape_line(shorten(first, _LONGEST))
         text = label_count("pages_removed_one", "pages_removed", count, language, title=title)
         st.markdown(f":material/delete: {text}", width="content")
-        if token and st.button(label("remembered_undo", language), icon=":material/undo:", key="removal-undo-go"):
+        if token and draw_button(label("remembered_undo", language), "undo", "removal-undo-go"):
             st.session_state.pop(_UNDO)
             attempt_and_rerun(lambda: _restore(app, token))
-        if st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="removal-undo-close"):
+        if draw_button(label("job_close", language), "close", "removal-undo-close", type="tertiary"):
             st.session_state.pop(_UNDO)
             st.rerun()
 

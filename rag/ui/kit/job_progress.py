@@ -13,7 +13,7 @@ from rag.types import IngestStatus, Page, Stage
 from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import short_source
+from rag.ui.kit.parts import draw_button, short_source
 from rag.ui.kit.session import session
 
 if TYPE_CHECKING:
@@ -143,8 +143,7 @@ def draw_import_card(
             st.markdown(f":gray[{label('chat_examples', language)}]")
             with st.container(key=f"card-questions-{key}", gap="xsmall"):
                 for place, question in enumerate(questions):
-                    icon = ":material/arrow_outward:"
-                    if st.button(escape_line(question), icon=icon, key=f"card-ask-{place}-{key}"):
+                    if draw_button(escape_line(question), "arrow_outward", f"card-ask-{place}-{key}"):
                         ask(question)
 
 
@@ -170,7 +169,7 @@ def _draw_card_pages(overview: Overview, count: int, language: Language, key: st
 def _draw_card_page(page: Page, sentence: str, key: str) -> None:
     title = escape_line(shorten(page.title or short_source(page.url), _LONGEST_TITLE))
     with st.container(key=f"card-page-{key}-{page.url_hash}", gap=None):
-        if st.button(title, icon=":material/article:", type="tertiary", key=f"card-open-{key}-{page.url_hash}"):
+        if draw_button(title, "article", f"card-open-{key}-{page.url_hash}", type="tertiary"):
             go("library", page=page.url_hash)
         if sentence:
             quote = escape_line(shorten(sentence, _LONGEST_SENTENCE))

@@ -38,7 +38,7 @@ def draw_empty_state(lead: str, language: Language) -> None:
     with st.container(key="empty", horizontal_alignment="center"):
         st.markdown(f"# {label('empty_title', language)}", anchors=False)
         st.markdown(lead)
-        if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
+        if draw_button(label("empty_add", language), "add", "empty-add", type="primary"):
             go("add")
 
 
@@ -60,6 +60,29 @@ def draw_field(
     if key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
     draw(text, key=key, on_change=store, args=args, **options)
+
+
+def draw_button(
+    text: str, icon: str, key: str, act: Callable[..., Any] | None = None, /, *args: Any, **options: Any
+) -> bool:
+    """Draw a Streamlit button with a Material icon, or with none if `icon` is empty; return whether it was clicked.
+
+    A click calls `act` with `args` before anything is drawn, and ignores what it returns.
+    """
+    return st.button(text, icon=f":material/{icon}:" if icon else None, key=key, on_click=act, args=args, **options)
+
+
+def draw_switch(text: str, options: Sequence[Any], prefix: str, key: str, language: Language, /, **others: Any) -> Any:
+    """Draw a segmented control with one selected value and return that; labels are those of `prefix` and the value."""
+    return st.segmented_control(
+        text,
+        options,
+        required=True,
+        format_func=lambda option: label(f"{prefix}{option}", language),
+        key=key,
+        label_visibility="collapsed",
+        **others,
+    )
 
 
 def close_popover(key: str) -> None:

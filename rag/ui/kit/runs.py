@@ -14,7 +14,7 @@ from rag.store.sql.conversation_table import Change
 from rag.types import Answer, Event, Notice, Step, Usage, Wait
 from rag.ui.kit.actions import attempt
 from rag.ui.kit.markdown import escape_line, shorten
-from rag.ui.kit.parts import duration
+from rag.ui.kit.parts import draw_button, duration
 from rag.ui.kit.session import session
 
 if TYPE_CHECKING:
@@ -174,15 +174,11 @@ def draw_usage(live: LiveRun, language: Language) -> None:
 
 def draw_run_controls(app: App, turn: TurnView, live: LiveRun, language: Language) -> None:
     with st.container(horizontal=True, key=f"controls-{turn.id}"):
-        finish = (app, turn, Change("finish"))
-        icon = ":material/flag:"
-        st.button(
-            label("research_finish", language), icon=icon, key=f"finish-{turn.id}", on_click=request_change, args=finish
-        )
+        text, finish = label("research_finish", language), Change("finish")
+        draw_button(text, "flag", f"finish-{turn.id}", request_change, app, turn, finish)
         if live.limits:
-            more = (app, turn, Change("budget", live.limits))
-            text, icon = label("research_more", language), ":material/more_time:"
-            st.button(text, icon=icon, key=f"more-{turn.id}", on_click=request_change, args=more)
+            text, more = label("research_more", language), Change("budget", live.limits)
+            draw_button(text, "more_time", f"more-{turn.id}", request_change, app, turn, more)
 
 
 def draw_end(stop: Mapping[str, Any] | None, notes: Iterable[Mapping[str, Any]], language: Language) -> None:

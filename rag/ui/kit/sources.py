@@ -24,7 +24,7 @@ from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.browser import send_to_browser
 from rag.ui.kit.markdown import escape_line, is_web_url, shorten, web_link
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import format_time, site_of
+from rag.ui.kit.parts import draw_button, format_time, site_of
 from rag.ui.kit.passages import HEADING, RULE, best_window, passage_markdown, term_spans
 from rag.ui.kit.session import Scope, libraries_of, session
 
@@ -260,24 +260,11 @@ def _draw_moves(anchor: str, sources: tuple[SourceSpan, ...], index: int, langua
         if len(sources) > 1:
             st.caption(label("source_place", language, place=index + 1, count=len(sources)), width="content")
             for name, icon, step in (("before", "chevron_left", -1), ("after", "chevron_right", 1)):
-                exists = 0 <= index + step < len(sources)
-                st.button(
-                    label(f"source_{name}", language),
-                    icon=f":material/{icon}:",
-                    type="tertiary",
-                    key=f"source-{name}",
-                    disabled=not exists,
-                    on_click=_open_source,
-                    args=(f"{anchor}-{sources[index + step].n}" if exists else "",),
-                )
-        st.button(
-            label("source_close", language),
-            icon=":material/close:",
-            type="tertiary",
-            key="source-close",
-            on_click=_open_source,
-            args=("",),
-        )
+                exists, text = 0 <= index + step < len(sources), label(f"source_{name}", language)
+                target = f"{anchor}-{sources[index + step].n}" if exists else ""
+                key = f"source-{name}"
+                draw_button(text, icon, key, _open_source, target, type="tertiary", disabled=not exists)
+        draw_button(label("source_close", language), "close", "source-close", _open_source, "", type="tertiary")
 
 
 def _open_source(source_id: str) -> None:
@@ -303,9 +290,7 @@ def _draw_source(app: App, source: SourceSpan, source_id: str, language: Languag
     with st.container(key="source-text"):
         st.html(f'<span class="place" id="open-{source_id}"></span>')
         st.markdown(passage_markdown(*_crop(source_text)))
-    if page and st.button(
-        label("source_library", language), icon=":material/menu_book:", type="tertiary", key="source-library"
-    ):
+    if page and draw_button(label("source_library", language), "menu_book", "source-library", type="tertiary"):
         go("library", page=page.url_hash)
 
 

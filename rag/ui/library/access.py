@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -10,7 +11,7 @@ from rag.app.roles import EVERYONE, ROLES
 from rag.locales import Language, label
 from rag.ui.kit.actions import attempt, attempt_here
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.parts import format_time
+from rag.ui.kit.parts import draw_button, format_time
 from rag.ui.kit.session import session
 
 if TYPE_CHECKING:
@@ -68,9 +69,8 @@ def _draw_everyone(app: App, library: str, language: Language) -> None:
 
 
 def _draw_grant(app: App, library: str, subject: str, role: Role, language: Language) -> None:
-    def revoke() -> None:
-        attempt(lambda: app.roles.revoke(library, subject))
-
-    row = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
-    row.markdown(f"{escape_line(subject)} · {label(f'role_{role}', language)}")
-    row.button(label("access_revoke", language), key=f"access-revoke-{subject}", type="tertiary", on_click=revoke)
+    revoke = partial(app.roles.revoke, library, subject)
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.markdown(f"{escape_line(subject)} · {label(f'role_{role}', language)}")
+        text, key = label("access_revoke", language), f"access-revoke-{subject}"
+        draw_button(text, "", key, attempt, revoke, type="tertiary")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,7 +12,7 @@ from rag.locales import Language, label, say
 from rag.types import Notice
 from rag.ui.kit.actions import attempt, attempt_and_rerun, attempt_here, draw_decision, draw_failure
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.parts import format_time, page_count
+from rag.ui.kit.parts import draw_button, format_time, page_count
 from rag.ui.kit.session import (
     Scope,
     Session,
@@ -144,8 +145,8 @@ def draw_delete_library(app: App, library: str, language: Language) -> None:
                 _use_library(app.settings.rag_library)
             st.rerun()
 
-    text, icon = label("library_remove", language), ":material/delete:"
-    if library != app.settings.rag_library and st.button(text, icon=icon, type="tertiary", key="library-remove"):
+    text = label("library_remove", language)
+    if library != app.settings.rag_library and draw_button(text, "delete", "library-remove", type="tertiary"):
         ask()
 
 
@@ -155,8 +156,8 @@ def draw_restorable_libraries(app: App, language: Language) -> None:
         until = format_time(info.restorable_until.isoformat())
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"removed-{info.name}"):
             st.caption(label("library_kept", language, title=escape_line(info.display_name), until=until))
-            if st.button(label("library_restore", language), icon=":material/undo:", key=f"restore-{info.name}"):
-                if attempt(lambda name=info.name: app.libraries.restore(name)):  # type: ignore[misc]
+            if draw_button(label("library_restore", language), "undo", f"restore-{info.name}"):
+                if attempt(partial(app.libraries.restore, info.name)):
                     _use_library(info.name)
                 st.rerun()
 
@@ -167,7 +168,7 @@ def draw_exchange(app: App, library: str, language: Language) -> None:
     with st.popover(label("exchange", language), icon=":material/swap_vert:", key=key):
         st.markdown(f"**{label('export_title', language)}**")
         st.caption(label("export_lead", language))
-        if st.button(label("export_go", language), icon=":material/archive:", key="export-go"):
+        if draw_button(label("export_go", language), "archive", "export-go"):
             attempt_and_rerun(lambda: _follow(app.transfers.export(library, session().owner)))
         st.divider()
         draw_import(app, language)
@@ -185,13 +186,11 @@ def draw_import(app: App, language: Language) -> None:
     st.caption(label("import_lead", language))
     form_number = reset_count("exchange")
     file = st.file_uploader(
-        label("import_file", language),
-        key=f"import-file-{form_number}",
-        label_visibility="collapsed",
+        label("import_file", language), key=f"import-file-{form_number}", label_visibility="collapsed"
     )
     st.caption(label("import_larger", language))
     title = _draw_title_field(f"import-name-{form_number}", language).strip()
-    submitted = st.button(label("import_go", language), icon=":material/unarchive:", key="import-go")
+    submitted = draw_button(label("import_go", language), "unarchive", "import-go")
     if file is not None and not file.name.lower().endswith(_TYPES):
         st.error(label("import_type", language, name=escape_line(file.name)), icon=":material/error:")
     elif submitted and (file is None or not title):
@@ -237,7 +236,7 @@ def _draw_transfer(app: App, transfer_id: str, language: Language, *, live: bool
             if transfer.state == "done":
                 _draw_result(transfer, language)
             text = label("job_close", language)
-            if st.button(text, icon=":material/close:", type="tertiary", key="transfer-close"):
+            if draw_button(text, "close", "transfer-close", type="tertiary"):
                 set_param("transfer", "")
                 st.rerun()
 
@@ -246,7 +245,7 @@ def _draw_result(transfer: Transfer, language: Language) -> None:
     pages = page_count(transfer.pages, language)
     if transfer.path is None:
         st.markdown(label("import_done", language, pages=pages))
-        if st.button(label("import_open", language), icon=":material/menu_book:", type="primary", key="import-open"):
+        if draw_button(label("import_open", language), "menu_book", "import-open", type="primary"):
             _use_library(transfer.library)
             set_param("transfer", "")
             st.rerun()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -16,7 +16,7 @@ from rag.locales import Language, label
 from rag.retrieval.page_map import MIN_PAGES, PageMap
 from rag.types import Page
 from rag.ui.kit.markdown import shorten
-from rag.ui.kit.parts import escape_html, format_time, short_source
+from rag.ui.kit.parts import draw_switch, escape_html, format_time, short_source
 from rag.ui.kit.session import set_param
 from rag.ui.library.page_list import AGES, age_of
 
@@ -40,20 +40,12 @@ _POLL_SECONDS: Final = 1.0
 def draw_view(language: Language) -> Scheme | None:
     """Draw the choice of table or map, kept in the URL; return the map's colouring, or None for the table."""
     st.session_state["library-view"] = "map" if st.query_params.get("view") == "map" else "table"
-    view = _choose("library-view", ("table", "map"), "view_", language, on_change=_store_view)
-    return _choose("map-colours", get_args(Scheme), "map_by_", language, default="subject") if view == "map" else None
-
-
-def _choose(key: str, options: Sequence[Any], prefix: str, language: Language, **extra: Any) -> Any:
-    return st.segmented_control(
-        label(f"{prefix}title", language),
-        options,
-        required=True,
-        format_func=lambda option: label(f"{prefix}{option}", language),
-        key=key,
-        label_visibility="collapsed",
-        **extra,
-    )
+    title, views = label("view_title", language), ("table", "map")
+    if draw_switch(title, views, "view_", "library-view", language, on_change=_store_view) == "table":
+        return None
+    title, schemes = label("map_by_title", language), get_args(Scheme)
+    scheme: Scheme = draw_switch(title, schemes, "map_by_", "map-colours", language, default="subject")
+    return scheme
 
 
 def _store_view() -> None:

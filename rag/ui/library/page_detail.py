@@ -21,7 +21,7 @@ from rag.text import lazy_regex
 from rag.types import Answer, Page, PageVersion, Passage
 from rag.ui.kit.markdown import answer_markdown, escape_line, shorten, web_link
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import chunk_count, escape_html, format_time, short_source
+from rag.ui.kit.parts import chunk_count, draw_button, draw_switch, escape_html, format_time, short_source
 from rag.ui.kit.passages import BULLET, CELL, HEADING, ROW, RULE, passage_markdown, text_height
 from rag.ui.kit.runs import LiveRun, live_lines
 from rag.ui.kit.session import session, set_param
@@ -177,7 +177,7 @@ _RULES: Final = "extractive"
 def draw_page(app: App, library: str, page: Page, language: Language) -> None:
     """Draw the details of `page`, which must include its text."""
     excluded = app.library(library).excluded_pages()
-    if st.button(label("page_all", language), icon=":material/arrow_back:", type="tertiary", key="page-back"):
+    if draw_button(label("page_all", language), "arrow_back", "page-back", type="tertiary"):
         set_param("page", "")
         st.rerun()
     with st.container(key="page-detail", gap="small"):
@@ -246,16 +246,7 @@ def _draw_view(app: App, library: str, page: Page, language: Language) -> None:
         "versions": lambda: draw_versions(app, library, page, language),
         "cited": lambda: _draw_cited(app, library, page, language),
     }
-    view = st.segmented_control(
-        label("page_view", language),
-        list(views),
-        default="text",
-        required=True,
-        format_func=lambda name: label(f"page_{name}", language),
-        key="page-view",
-        label_visibility="collapsed",
-    )
-    views[view or "text"]()
+    views[draw_switch(label("page_view", language), list(views), "page_", "page-view", language, default="text")]()
 
 
 def _draw_text(page: Page, language: Language) -> None:
@@ -333,7 +324,7 @@ def _draw_cited(app: App, library: str, page: Page, language: Language) -> None:
     for place, turn in enumerate(turns):
         with st.container(key=f"cited-{place}", gap=None):
             text = escape_line(shorten(turn.question, _LONGEST_QUESTION))
-            if st.button(text, type="tertiary", icon=":material/forum:", key=f"cited-open-{place}"):
+            if draw_button(text, "forum", f"cited-open-{place}", type="tertiary"):
                 go("chat", conversation=turn.conversation_id)
             st.caption(format_time(turn.created_at))
 
@@ -346,8 +337,8 @@ def _draw_summary(app: App, library: str, page: Page, language: Language) -> Non
     if saved is None:
         st.caption(label("summary_none", language))
     if saved is None or saved["by"] != app.reasoner(library, session().chat).name:
-        text, icon = label("summary_make" if saved is None else "summary_again", language), ":material/summarize:"
-        st.button(text, icon=icon, key="summary-make", on_click=_make_summary, args=(app, library, page))
+        text = label("summary_make" if saved is None else "summary_again", language)
+        draw_button(text, "summarize", "summary-make", _make_summary, app, library, page)
     if saved is None:
         return
     fields = {name: saved[name] for name in ("text", "citations", "statements")}
@@ -385,7 +376,7 @@ def _draw_running_summary(app: App, page: Page, run_id: str, language: Language)
         _end_summary(page, run_id, live.answer)
     with st.container(key=f"steps-{run_id}"):
         st.markdown(live_lines(live, language))
-    if st.button(label("chat_stop", language), icon=":material/stop_circle:", key="summary-stop"):
+    if draw_button(label("chat_stop", language), "stop_circle", "summary-stop"):
         app.cancel(run_id, session().owner)
 
 

@@ -15,7 +15,7 @@ from rag.locales import Language, label, label_count, language_name
 from rag.types import Notice, Page
 from rag.ui.kit.actions import attempt_and_rerun, confirm_removal
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.parts import draw_field, draw_table, format_time, short_source
+from rag.ui.kit.parts import draw_button, draw_field, draw_table, format_time, short_source
 from rag.ui.kit.session import cached, person_id, reset_count, reset_widgets, set_param
 
 if TYPE_CHECKING:
@@ -324,17 +324,17 @@ def draw_page_actions(
     web = [page.url_hash for page in pages if page.source == "web"]
     text = label("page_recheck", language)
     hint = None if web else label("page_recheck_no", language)
-    if st.button(text, icon=":material/sync:", key=f"{key}-recheck", disabled=not web, help=hint):
+    if draw_button(text, "sync", f"{key}-recheck", disabled=not web, help=hint):
         recheck(app, library, web, title=pages[0].title if len(pages) == 1 else "")
     if any(url_hash not in excluded for url_hash in hashes):
         text, hint = label("page_leave_out", language), label("page_leave_out_hint", language)
-        if st.button(text, icon=":material/visibility_off:", key=f"{key}-leave-out", help=hint):
+        if draw_button(text, "visibility_off", f"{key}-leave-out", help=hint):
             _set_excluded(app, library, hashes, True)
     if any(url_hash in excluded for url_hash in hashes):
         text = label("page_let_in", language)
-        if st.button(text, icon=":material/visibility:", key=f"{key}-let-in"):
+        if draw_button(text, "visibility", f"{key}-let-in"):
             _set_excluded(app, library, hashes, False)
-    if st.button(label("library_remove_go", language), icon=":material/delete:", key=f"{key}-remove"):
+    if draw_button(label("library_remove_go", language), "delete", f"{key}-remove"):
         confirm_removal(app, library, pages, language, key, _close_page)
 
 

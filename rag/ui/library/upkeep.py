@@ -16,7 +16,7 @@ from rag.ui.kit.actions import attempt_and_rerun, draw_failure
 from rag.ui.kit.job_progress import job_summary
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import format_time
+from rag.ui.kit.parts import draw_button, format_time
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -79,7 +79,7 @@ def _draw_period(
         )
     with number:
         count = st.number_input(label("schedule_every", language), 1, _LIMITS[name], 1, key=f"schedule-every-{key}")
-    if st.button(label("schedule_set", language), type="primary", icon=":material/check:", key=f"schedule-set-{key}"):
+    if draw_button(label("schedule_set", language), "check", f"schedule-set-{key}", type="primary"):
         hours = int(count) * _UNITS[name]
         done = Notice("schedule_is_set", {"period": asdict(_period(hours))})
         begin = partial(app.imports.schedules.set, library, every_hours=hours, site=site, url_hashes=url_hashes)
@@ -103,21 +103,11 @@ def _draw_schedule(app: App, view: ScheduleView, pages: Sequence[Page], language
                 when, summary = format_time(view.last.created_at), job_summary(view.last, language)
                 lines.append(label("schedule_last", language, when=when, summary=summary))
             st.caption("  \n".join(lines))
-        if view.last and st.button(
-            "",
-            icon=":material/list:",
-            key=f"schedule-last-{schedule.id}",
-            type="tertiary",
-            help=label("jobs_open", language),
-        ):
+        key, hint = f"schedule-last-{schedule.id}", label("jobs_open", language)
+        if view.last and draw_button("", "list", key, type="tertiary", help=hint):
             go("add", job=view.last.id)
-        if st.button(
-            "",
-            icon=":material/delete:",
-            key=f"schedule-remove-{schedule.id}",
-            type="tertiary",
-            help=label("schedule_remove", language),
-        ):
+        key, hint = f"schedule-remove-{schedule.id}", label("schedule_remove", language)
+        if draw_button("", "delete", key, type="tertiary", help=hint):
             attempt_and_rerun(lambda: app.imports.schedules.remove(schedule.id), Notice("schedule_removed"))
 
 
@@ -142,14 +132,14 @@ def draw_move_buttons(app: App, library: str, language: Language) -> None:
     current = app.libraries.current_model()
     if current and info.embedding_model != current:
         text = label("move_go", language, model=current)
-        if st.button(text, icon=":material/upgrade:", key="move-go", help=label("move_go_help", language)):
+        if draw_button(text, "upgrade", "move-go", help=label("move_go_help", language)):
             attempt_and_rerun(lambda: app.moves.begin(library, current))
     until = info.revertible_until
     if until and datetime.now(UTC) < until and info.previous_model != current:
         text = label("move_back", language, model=info.previous_model)
         names = {"model": info.embedding_model, "previous": info.previous_model}
         hint = label("move_kept", language, until=format_time(until.isoformat()), **names)
-        if st.button(text, icon=":material/undo:", type="tertiary", key="move-back", help=hint):
+        if draw_button(text, "undo", "move-back", type="tertiary", help=hint):
             attempt_and_rerun(lambda: app.moves.go_back(library))
 
 
@@ -180,6 +170,6 @@ def _draw_move(app: App, library: str, language: Language, *, live: bool) -> Non
             draw_failure(move.notice, language)
         if move.state == "done" and move.asked:
             st.markdown(label("move_compared", language, found=move.found, asked=move.asked))
-        if st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="move-close"):
+        if draw_button(label("job_close", language), "close", "move-close", type="tertiary"):
             app.moves.forget(library)
             st.rerun()

@@ -14,6 +14,7 @@ from rag.access import build_person, extract_email, find_refusal
 from rag.locales import Language, label
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import draw_language_switch
+from rag.ui.kit.parts import draw_button
 from rag.ui.kit.session import disconnect_chat_model, get_app, session
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _draw_sign_in(language: Language) -> NoReturn:
         st.markdown(label("door_lead", language))
         for name in identity_providers():
             words = label("door_go_to", language, name=escape_line(name)) if name else label("door_go", language)
-            if st.button(words, type="primary", icon=":material/login:", key=f"sign-in-{name}"):
+            if draw_button(words, "login", f"sign-in-{name}", type="primary"):
                 st.login(name or None)
         draw_language_switch("language-sign-in")
     st.stop()
@@ -105,7 +106,7 @@ def _refuse(reason: str, attributes: Mapping[str, Any], language: Language, *, c
 
 
 def _draw_sign_out(language: Language, key: str) -> None:
-    if st.button(label("sign_out", language), icon=":material/logout:", type="tertiary", key=key):
+    if draw_button(label("sign_out", language), "logout", key, type="tertiary"):
         disconnect_chat_model(get_app())
         st.logout()
 

@@ -13,23 +13,15 @@ from rag.locales import Language, label
 from rag.models.model_files import BUILTIN, MINILM, builtin_model
 from rag.prompts.texts import MAX_CHARACTERS, PromptText
 from rag.types import Notice
-from rag.ui.kit.actions import attempt, attempt_here, attempt_in_callback
+from rag.ui.kit.actions import attempt, attempt_here
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.parts import chunk_count, page_count, site_of
+from rag.ui.kit.parts import chunk_count, draw_button, page_count, site_of
 from rag.ui.kit.session import person_id, session
 
 if TYPE_CHECKING:
     from rag.app import App
 
-_PACKAGES = (
-    "streamlit",
-    "qdrant-client",
-    "qdrant-edge-py",
-    "langgraph",
-    "langchain-core",
-    "FlagEmbedding",
-    "torch",
-)
+_PACKAGES = ("streamlit", "qdrant-client", "qdrant-edge-py", "langgraph", "langchain-core", "FlagEmbedding", "torch")
 
 
 def draw_in_use(app: App, library: str, language: Language) -> None:
@@ -112,7 +104,7 @@ def draw_reranker(app: App, library: str, language: Language) -> None:
         }
         st.markdown(label("reranker_compared", language, count=comparison["questions"], **figures))
     with st.container(horizontal=True):
-        compare = st.button(label("reranker_compare", language), icon=":material/compare_arrows:", key="rerank-compare")
+        compare = draw_button(label("reranker_compare", language), "compare_arrows", "rerank-compare")
         switch = reranking.is_remote and st.button(
             label(f"reranker_turn_{'off' if on else 'on'}", language),
             key="rerank-switch",
@@ -193,7 +185,7 @@ def draw_memory(app: App, language: Language) -> None:
             save, forget = label("remembered_save", language), label("remembered_forget", language)
             st.button(save, key=f"save-{key}", on_click=_save_note, args=(app, note))
             act = partial(app.memory.forget, person_id(), note.id)
-            st.button(forget, type="tertiary", key=f"forget-{key}", on_click=attempt_in_callback, args=(act,))
+            draw_button(forget, "", f"forget-{key}", attempt, act, type="tertiary")
 
 
 def _save_note(app: App, note: Note) -> None:
