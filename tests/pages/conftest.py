@@ -182,6 +182,12 @@ def asked(page: AppTest, app: App, *questions: str) -> AppTest:
     return page
 
 
+def opened(page: AppTest, key: str, value: object = True) -> AppTest:
+    """Run the page with an element open: after each run the test runner forgets that it is."""
+    page.session_state[key] = value
+    return page.run()
+
+
 def newest(app: App) -> TurnView:
     """Return the latest turn of all conversations."""
     latest = app.conversations.conversations("main")[0]

@@ -23,7 +23,7 @@ from rag.ui.kit.session import Scope
 from rag.ui.kit.sources import anchor_of
 from rag.web.search import SearXNG
 from rag.web.urls import url_hash
-from tests.pages.conftest import ASKED, QUOTES, ROOT, Open, asked, change_answer, connect_model, newest, words
+from tests.pages.conftest import ASKED, QUOTES, ROOT, Open, asked, change_answer, connect_model, newest, opened, words
 from tests.support.chat_server import ChatServer, rules
 from tests.support.lighthouse import LIGHTHOUSE, make_citation
 from tests.support.odd_addresses import ODD_ADDRESSES
@@ -304,11 +304,6 @@ def open_id(page: AppTest) -> str:
     """Return the id of the conversation in the address."""
     named = page.query_params["conversation"]
     return named if isinstance(named, str) else named[0]
-
-
-def opened(page: AppTest, key: str, value: object = True) -> AppTest:
-    page.session_state[key] = value
-    return page.run()
 
 
 def test_another_tab_and_a_restarted_server_show_what_was_stored(open_page: Open, app: App) -> None:

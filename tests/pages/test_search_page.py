@@ -7,26 +7,22 @@ from rag.app import App
 from rag.locales import label
 from rag.ui.chat.search_explanation import likelihood
 from rag.ui.kit.parts import duration
-from tests.pages.conftest import ASKED, Open, newest, page_file, record_calls, words
+from tests.pages.conftest import ASKED, Open, newest, opened, page_file, record_calls, words
 from tests.support.lighthouse import LIGHTHOUSE
 
 
-def searched(open_page: Open, language: str) -> AppTest:
-    page = open_page("search", language)
-    page.text_input(key="search-text").set_value(ASKED[language])
-    page.button(key="search-go").click().run()
-    return page
+def searched(page: AppTest, query: str = ASKED["en"]) -> AppTest:
+    page.text_input(key="search-text").set_value(query)
+    return page.button(key="search-go").click().run()
 
 
 def choosing(page: AppTest) -> AppTest:
-    """Run the page with the filters open: after each run the test runner forgets that they are."""
-    page.session_state["filters"] = True
-    return page.run()
+    return opened(page, "filters")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_search_shows_passages_and_why_and_asks_nothing(open_page: Open, app: App, language: str) -> None:
-    page = searched(open_page, language)
+    page = searched(open_page("search", language), ASKED[language])
     assert not page.exception
     shown, result = words(page), page.session_state["pagelight"].search.result
     assert label("search_count_one", language, time=duration(sum(result.ms.values()), language)) in shown
@@ -42,7 +38,7 @@ def test_a_search_is_made_once_and_its_question_can_be_asked(
     open_page: Open, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search = record_calls(monkeypatch, app, "search")
-    page = searched(open_page, "en")
+    page = searched(open_page("search"))
     page.run()
     page.run()
     search.assert_called_once_with(ASKED["en"], library="main", chat=None)
@@ -53,16 +49,13 @@ def test_a_search_is_made_once_and_its_question_can_be_asked(
 
 
 def test_a_search_in_the_address_is_made(open_page: Open) -> None:
-    page = open_page("search")
-    page.query_params["find"] = "lamp"
-    page.run()
+    page = open_page("search", find="lamp")
     assert page.session_state["pagelight"].search.question == "lamp"
 
 
 def test_each_of_two_searches_in_a_row_is_made(open_page: Open) -> None:
-    page = searched(open_page, "en")
-    page.text_input(key="search-text").set_value("lamp")
-    page.button(key="search-go").click().run()
+    page = searched(open_page("search"))
+    searched(page, "lamp")
     assert page.text_input(key="search-text").value == page.session_state["pagelight"].search.question == "lamp"
 
 
@@ -75,9 +68,7 @@ def test_an_empty_library_says_so(open_page: Open, app: App, language: str) -> N
 
 def test_nothing_found_is_said(open_page: Open, app: App, language: str) -> None:
     app.remove_pages("main", [LIGHTHOUSE["en"].url_hash])
-    page = open_page("search", language)
-    page.text_input(key="search-text").set_value("lamp")
-    page.button(key="search-go").click().run()
+    page = searched(open_page("search", language), "lamp")
     assert label("search_found_none", language) in words(page)
 
 
@@ -93,8 +84,7 @@ def test_filters_reach_the_search_and_the_question(
     page.date_input(key="filter-since").set_value(date(2026, 3, 1))
     page.selectbox(key="filter-strategy").set_value("keyword")
     choosing(page)
-    page.text_input(key="search-text").set_value("lamp")
-    page.button(key="search-go").click().run()
+    searched(page, "lamp")
     made = search.call_args.kwargs
     assert made["strategy"] == "keyword"
     assert made["filters"].pages == (LIGHTHOUSE["en"].url_hash,)

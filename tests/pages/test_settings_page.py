@@ -11,7 +11,7 @@ from rag.locales import label
 from rag.models.model_files import builtin_model
 from rag.runs.run import Question
 from rag.ui.kit import session
-from tests.pages.conftest import ANN, ASKED, BOB, Admit, Open, asked, newest, page_file, words
+from tests.pages.conftest import ANN, ASKED, BOB, Admit, Open, asked, newest, opened, page_file, words
 from tests.support.chat_server import ChatServer, rules
 
 
@@ -46,14 +46,19 @@ def test_settings_have_tabs_and_the_way_there_is_the_status(open_page: Open) -> 
     assert sum(".env" in text for text in outside) == sum(".env" in one.value for one in details.markdown)
 
 
-def fill(page: object, model: str, base_url: str, key: str) -> None:
-    for name, value in (("chat-base-url", base_url), ("chat-model", model), ("chat-key-0", key)):
-        page.text_input(key=name).set_value(value)  # type: ignore[attr-defined]
+def fill(page: AppTest, base_url: str, key: str = "a-key") -> None:
+    for name, value in (("chat-base-url", base_url), ("chat-model", "qwen3:8b"), ("chat-key-0", key)):
+        page.text_input(key=name).set_value(value)
+
+
+def connect(page: AppTest, service: ChatServer, key: str = "a-key") -> AppTest:
+    fill(page, service.base_url, key)
+    return page.button(key="chat-use").click().run()
 
 
 def test_a_chat_model_is_kept_for_this_session(open_page: Open, app: App, service: ChatServer) -> None:
     page = open_page("settings")
-    fill(page, "qwen3:8b", service.base_url, "a-key")
+    fill(page, service.base_url)
     page.text_input(key="chat-fast-model").set_value("small")
     page.number_input(key="chat-temperature").set_value(0.4)
     page.button(key="chat-use").click().run()
@@ -70,9 +75,7 @@ def test_a_chat_model_is_kept_for_this_session(open_page: Open, app: App, servic
 
 
 def test_a_key_goes_to_the_service_it_was_given_for(open_page: Open, service: ChatServer) -> None:
-    page = open_page("settings")
-    fill(page, "large", service.base_url, "a-key")
-    page.button(key="chat-use").click().run()
+    page = connect(open_page("settings"), service)
     with ChatServer(rules) as other:
         for model, address, key in (("small", service.base_url, "a-key"), ("m", other.base_url, "")):
             page.text_input(key="chat-base-url").set_value(address)
@@ -83,12 +86,9 @@ def test_a_key_goes_to_the_service_it_was_given_for(open_page: Open, service: Ch
 
 
 def test_what_is_entered_is_tested_before_it_is_used(open_page: Open, service: ChatServer, language: str) -> None:
-    page = open_page("settings", language)
-    fill(page, "qwen3:8b", service.base_url, "wrong")
-    page.button(key="chat-use").click().run()
+    page = connect(open_page("settings", language), service, "wrong")
     assert [str(error.value) for error in page.error] and page.session_state["pagelight"].chat is None
-    fill(page, "qwen3:8b", service.base_url, "a-key")
-    page.button(key="chat-use").click().run()
+    connect(page, service)
     assert not page.error and page.session_state["pagelight"].chat.api_key == "a-key"
     page.button(key="chat-disconnect").click().run()
     assert page.session_state["pagelight"].chat is None
@@ -100,7 +100,7 @@ def test_a_service_and_one_of_its_models_are_chosen(open_page: Open, service: Ch
     page.button_group(key="chat-service").set_value("Ollama").run()
     assert page.text_input(key="chat-base-url").value == "http://127.0.0.1:11434/v1"
     assert page.text_input(key="chat-model").value == "qwen3:8b"
-    fill(page, "qwen3:8b", service.base_url, "a-key")
+    fill(page, service.base_url)
     page.button(key="chat-list").click().run()
     page.selectbox(key="chat-served-model").set_value("qwen3:32b").run()
     assert page.text_input(key="chat-model").value == "qwen3:32b"
@@ -123,14 +123,8 @@ def test_feedback_is_counted_and_downloaded_as_test_cases(open_page: Open, app: 
     page = open_page("settings", language)
     assert label("feedback_count_one", language) in words(page)
     assert not page.get("download_button")
-    page.session_state["feedback-files"] = True
-    page.run()
-    assert [one.proto.label for one in page.get("download_button")] == ["questions.jsonl", "pages.jsonl"]
-
-
-def connect(page: AppTest, service: ChatServer) -> None:
-    fill(page, "qwen3:8b", service.base_url, "a-key")
-    page.button(key="chat-use").click().run()
+    files = opened(page, "feedback-files").get("download_button")
+    assert [one.proto.label for one in files] == ["questions.jsonl", "pages.jsonl"]
 
 
 def test_what_is_connected_is_the_browsers(
@@ -150,8 +144,7 @@ def test_a_model_stays_with_its_person(
     monkeypatch.setattr(session, "browser_id", lambda: "shared")
     monkeypatch.setattr(st, "logout", lambda: None)
     admit(ANN, "@example.com")
-    page = open_page("settings")
-    connect(page, service)
+    page = connect(open_page("settings"), service)
     assert open_page("chat").session_state["pagelight"].chat
     admit(BOB, "@example.com")
     assert open_page("chat").session_state["pagelight"].chat is None, "another person in the same browser has none"

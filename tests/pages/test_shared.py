@@ -5,7 +5,7 @@ from __future__ import annotations
 from rag.access import build_person
 from rag.app import App
 from rag.locales import Language, label
-from tests.pages.conftest import ANN, BOB, Admit, Open, asked, words
+from tests.pages.conftest import ANN, BOB, Admit, Open, asked, opened, words
 
 QUESTION = "What lights the tower?"
 
@@ -16,8 +16,7 @@ def test_a_link_is_made_opened_and_removed(open_page: Open, app: App, admit: Adm
     owner = build_person(ANN).owner
     (conversation,) = app.conversations.conversations("main", owner)
     assert not app.conversations.conversation(conversation.id, owner).link
-    page.session_state["talk-menu"] = True
-    page.run()
+    opened(page, "talk-menu")
     page.button(key="talk-link").click().run()
     link = app.conversations.conversation(conversation.id, owner).link
     assert any(link in one.value for one in page.code)
@@ -39,6 +38,4 @@ def test_a_link_is_made_opened_and_removed(open_page: Open, app: App, admit: Adm
 def test_without_sign_in_there_is_nobody_to_share_with(open_page: Open) -> None:
     page = open_page("chat")
     page.chat_input[0].set_value(QUESTION).run()
-    page.session_state["talk-menu"] = True
-    page.run()
-    assert not [one for one in page.button if one.key == "talk-link"]
+    assert not [one for one in opened(page, "talk-menu").button if one.key == "talk-link"]

@@ -7,14 +7,13 @@ from rag.app import App
 from rag.locales import Language, label, say
 from rag.types import Answer, Notice, Step
 from rag.ui.chat.search_explanation import likelihood
-from tests.pages.conftest import ASKED, Open, asked, change_answer, connect_model, newest, record_calls, words
+from tests.pages.conftest import ASKED, Open, asked, change_answer, connect_model, newest, opened, record_calls, words
 
 NOT_SAVED = "Who painted the harbour?"
 
 
-def opened(page: AppTest, app: App) -> AppTest:
-    page.session_state[f"how-{newest(app).id}"] = True
-    return page.run()
+def explained(page: AppTest, app: App) -> AppTest:
+    return opened(page, f"how-{newest(app).id}")
 
 
 def answer_of(app: App) -> Answer:
@@ -28,7 +27,7 @@ def test_every_candidate_says_why_it_is_there_or_not(
     page = asked(open_page("chat", language), app, ASKED[language])
     assert label("how", language) in words(page)
     assert label("why_left_out", language) not in words(page), "a closed panel draws nothing"
-    page = opened(page, app)
+    page = explained(page, app)
     assert not page.exception
     shown = words(page)
     for key in ("why_kept", "why_left_out", "strategy_rerank"):
@@ -36,7 +35,7 @@ def test_every_candidate_says_why_it_is_there_or_not(
     assert likelihood(answer_of(app).answerable, language) in shown
     assert not search.called and len(app.conversations.conversations("main")) == 1, "opening the panel searches nothing"
     app._runs._runs.clear()
-    shown = words(opened(page, app))
+    shown = words(explained(page, app))
     for key in ("why_kept", "why_left_out", "strategy_rerank"):
         assert label(key, language) in shown, "a stored answer tells it too"
 
@@ -53,7 +52,7 @@ def test_grades_near_duplicates_and_reasons_are_told(open_page: Open, app: App, 
         searches=(replace(search, candidates=(first, repeats), notes=why),),
         steps=(*answer.steps, Step("grade", 6.0, {"decision": "graded", "relevant": 1, "of": 2, "grades": grades})),
     )
-    page = opened(page.run(), app)
+    page = explained(page.run(), app)
     shown = words(page)
     for key in ("candidate_relevant", "candidate_irrelevant"):
         assert label(key, language) in shown
@@ -66,7 +65,7 @@ def test_several_searches_have_a_tab_each(open_page: Open, app: App) -> None:
     page = asked(open_page("chat"), app)
     (search,) = answer_of(app).searches
     change_answer(app, searches=(search, replace(search, question="the lamp in other words")))
-    shown = words(opened(page, app))
+    shown = words(explained(page, app))
     assert "2 · the lamp in other words" in shown
     assert shown.count(label("why_left_out", "en")) == 2
 
