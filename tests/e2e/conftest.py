@@ -219,13 +219,24 @@ def wait_until_idle(page: Page) -> None:
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
 
 
-def ask(page: Page, question: str) -> None:
-    """Type a question, send it, and wait for its sources."""
+def fits(page: Page) -> bool:
+    """Return whether the page does not overflow horizontally."""
+    wide = "[...document.querySelectorAll('html, [data-testid=stMain]')].map(e => e.scrollWidth - e.clientWidth)"
+    return max(page.evaluate(wide)) <= 0
+
+
+def send(page: Page, question: str) -> None:
+    """Type a question and send it."""
     box = page.get_by_test_id("stChatInputTextArea")
     box.wait_for()
     wait_until_idle(page)
     box.fill(question)
     box.press("Enter")
+
+
+def ask(page: Page, question: str) -> None:
+    """Send a question, and wait for its sources."""
+    send(page, question)
     page.locator("[class*='st-key-source-']").first.wait_for()
 
 

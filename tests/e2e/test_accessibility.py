@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Error, Page, expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import OpenTab, ask, click_until, open_expander, wait_until_idle
+from tests.e2e.conftest import OpenTab, ask, click_until, fits, open_expander, wait_until_idle
 from tests.e2e.test_main_job import QUESTIONS
 
 pytestmark = pytest.mark.usefixtures("samples")
@@ -28,9 +28,6 @@ TABS: tuple[Language, ...] = ("en", "zh")
 THEMES = ("light", "dark")
 STREAMLITS_OWN = {("region", 'role="menu"'): "Streamlit draws an open menu at the end of the document, in no landmark."}
 """Findings that only Streamlit could fix, by rule and a part of the element's markup, with the reason."""
-
-
-OVERHANG = "[...document.querySelectorAll('html, [data-testid=stMain]')].map(e => e.scrollWidth - e.clientWidth)"
 
 
 def _chat(page: Page, language: Language) -> None:
@@ -169,7 +166,7 @@ def test_axe_finds_nothing_and_every_view_fits_a_narrow_screen(open_tab: OpenTab
             problems.append(f"{name} did not open: {error}")
             continue
         _look(page, min(WIDTHS))
-        if max(page.evaluate(OVERHANG)) > 0:
+        if not fits(page):
             problems.append(f"{name} is wider than a narrow screen")
         for width, theme in looks(place, number):
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from rag.locales import label
-from tests.e2e.conftest import OpenTab, ask, click_until, wait_until_idle
+from tests.e2e.conftest import OpenTab, ask, click_until, send, wait_until_idle
 from tests.e2e.test_hostile_answers import connect
 from tests.e2e.test_main_job import QUESTIONS
 from tests.support.chat_protocol import Reply, Request
@@ -35,12 +35,6 @@ def slow(request: Request) -> Reply:
     if not request.stream:
         return reply
     return Reply(" ".join([reply.text] * 3), reply.tool_calls, pause=0.4)
-
-
-def send(page: Page, question: str) -> None:
-    box = page.get_by_test_id("stChatInputTextArea")
-    box.fill(question)
-    box.press("Enter")
 
 
 def test_a_conversation_is_found_again_and_goes_on(open_tab: OpenTab, tmp_path: Path) -> None:

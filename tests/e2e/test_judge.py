@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import OpenTab, choose_mode, open_expander, wait_until_idle
+from tests.e2e.conftest import OpenTab, choose_mode, open_expander, send, wait_until_idle
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer
 from tests.support.judge_model import JudgeModel
@@ -49,10 +49,7 @@ def story(language: Language) -> JudgeModel:
 
 def ask_judge(page: Page, question: str, language: Language) -> None:
     choose_mode(page, "judge", language)
-    wait_until_idle(page)
-    box = page.get_by_test_id("stChatInputTextArea")
-    box.fill(question)
-    box.press("Enter")
+    send(page, question)
     page.locator("[class*='st-key-actions-']").first.wait_for()
     wait_until_idle(page)
 

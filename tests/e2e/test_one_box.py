@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import OpenTab, wait_until_idle
+from tests.e2e.conftest import OpenTab, send, wait_until_idle
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
@@ -47,10 +47,7 @@ TYPED: dict[Language, tuple[tuple[str, str, str], ...]] = {
 
 def say(page: Page, text: str, number: int) -> None:
     """Type and send `text`, and wait until turn `number` has ended."""
-    box = page.get_by_test_id("stChatInputTextArea")
-    wait_until_idle(page)
-    box.fill(text)
-    box.press("Enter")
+    send(page, text)
     expect(page.locator("[class*='st-key-actions-']")).to_have_count(number)
     wait_until_idle(page)
 

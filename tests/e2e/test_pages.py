@@ -9,7 +9,7 @@ from uuid import uuid4
 from playwright.sync_api import FilePayload, Page, expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import OpenTab, wait_until_idle
+from tests.e2e.conftest import OpenTab, fits, wait_until_idle
 from tests.support.lighthouse import CHINESE, ENGLISH
 
 LOGIN = (
@@ -32,12 +32,6 @@ def add(page: Page, language: str, *files: FilePayload) -> None:
     uploader.set_input_files(list(files))
     page.locator(".st-key-add-files button").click()
     page.locator(".st-key-job-ask button").wait_for(timeout=120_000)
-
-
-def fits(page: Page) -> bool:
-    """Return whether the page does not overflow horizontally."""
-    wide = "[...document.querySelectorAll('html, [data-testid=stMain]')].map(e => e.scrollWidth - e.clientWidth)"
-    return max(page.evaluate(wide)) <= 0
 
 
 def in_library(open_tab: OpenTab, language: str, name: str, width: int = 1280) -> Page:

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from rag.locales import say
 from rag.types import Notice
-from tests.e2e.conftest import LOCALES, ROOT, browser_path, serve_with_process, wait_until_idle
+from tests.e2e.conftest import LOCALES, ROOT, browser_path, send, serve_with_process
 from tests.e2e.test_pages import add
 from tests.support.chat_protocol import Reply
 from tests.support.chat_server import ChatServer
@@ -107,10 +107,7 @@ def test_another_app_takes_over_after_a_kill(team: Team, browser: Browser) -> No
     page.goto(f"{team.address}/add")
     add(page, "en", {"name": "ferries.md", "mimeType": "text/markdown", "buffer": PAGE.encode()})
     page.goto(team.address)
-    wait_until_idle(page)
-    box = page.get_by_test_id("stChatInputTextArea")
-    box.fill("How long does the ferry to Sark take?")
-    box.press("Enter")
+    send(page, "How long does the ferry to Sark take?")
     answer = page.locator("[class*='st-key-answer-']")
     expect(page.get_by_text("Pier 12 is open.")).to_be_visible()
     first = app_of(page)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import OpenTab, choose_mode, open_expander, wait_until_idle
+from tests.e2e.conftest import OpenTab, choose_mode, open_expander, send, wait_until_idle
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer, rules
 
@@ -25,10 +25,7 @@ def test_the_plan_is_changed_carried_out_and_kept(open_tab: OpenTab) -> None:
         page.get_by_role("button", name=label("options", language)).click()
         page.get_by_text(label("option_approve", language)).click()
         page.keyboard.press("Escape")
-        wait_until_idle(page)
-        box = page.get_by_test_id("stChatInputTextArea")
-        box.fill(QUESTION)
-        box.press("Enter")
+        send(page, QUESTION)
         begin = page.get_by_role("button", name=label("research_begin", language), exact=True)
         begin.wait_for()
         page.get_by_label(label("research_new_step", language)).fill(MORE)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import LOCALES, choose_mode, serve, wait_until_idle
+from tests.e2e.conftest import LOCALES, choose_mode, send, serve
 from tests.support.page_server import PageServer
 
 QUESTION, ANSWER = "Who is the keeper of the Kalvik lantern?", "Ingrid Solheim"
@@ -18,14 +18,6 @@ PAGE = (
     "<p>The keeper of the Kalvik lantern is Ingrid Solheim, who has lit it each evening since 1987.</p>"
     "</article></body></html>"
 )
-
-
-def _send(page: Page, question: str) -> None:
-    box = page.get_by_test_id("stChatInputTextArea")
-    box.wait_for()
-    wait_until_idle(page)
-    box.fill(question)
-    box.press("Enter")
 
 
 def test_the_person_lets_a_question_leave_and_is_told_of_the_report(browser: Browser, tmp_path: Path) -> None:
@@ -44,7 +36,7 @@ def test_the_person_lets_a_question_leave_and_is_told_of_the_report(browser: Bro
             page.get_by_role("button", name=label("empty_samples", language)).click()
             page.locator(".st-key-job-ask button").click(timeout=300_000)
             choose_mode(page, "research", language)
-            _send(page, QUESTION)
+            send(page, QUESTION)
             leave = page.get_by_role("button", name=label("research_leave_question", language), exact=True)
             leave.wait_for()
             assert not pages.count("/search")

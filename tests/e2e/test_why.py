@@ -1,21 +1,13 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from rag.locales import Language, label
-from tests.e2e.conftest import OpenTab, ask, open_expander
+from tests.e2e.conftest import OpenTab, ask, fits, open_expander
 from tests.e2e.test_main_job import QUESTIONS
 
 pytestmark = pytest.mark.usefixtures("samples")
-
-
-def overflow(page: Page) -> int:
-    """Return by how many pixels the page is wider than its window."""
-    widths = page.evaluate(
-        "[...document.querySelectorAll('html, [data-testid=stMain]')].map(e => e.scrollWidth - e.clientWidth)"
-    )
-    return int(max(widths))
 
 
 def test_an_answer_explains_its_passages_on_a_narrow_screen(open_tab: OpenTab) -> None:
@@ -35,7 +27,7 @@ def test_an_answer_explains_its_passages_on_a_narrow_screen(open_tab: OpenTab) -
     page.set_viewport_size({"width": 390, "height": 900})
     row = page.locator("[class*='st-key-candidates-'] tbody tr").first
     expect(row.locator("em").first).to_be_visible()
-    assert overflow(page) <= 0
+    assert fits(page)
     box = row.bounding_box()
     assert box is not None
     assert box["width"] <= 390
