@@ -78,7 +78,7 @@ class ScoredStatement:
 
 
 class Check:
-    """The statements of one answer, scored by rules; a verifier's judgements may replace those scores.
+    """The statements of one answer in `text`, scored by rules; a verifier's judgements may replace those scores.
 
     Marks are `[n]`, 1-based indexes of `passages`, after or inside the statement they support. Links and images lose
     their targets, and addresses that are in no passage are removed, since a model cites by number only. Code is kept,
@@ -91,19 +91,14 @@ class Check:
     ) -> None:
         texts = [passage.text for passage in passages]
         self._find_passages = find_passages
-        self._text = text if find_passages else _normalise(text, passages)
+        self.text = text if find_passages else _normalise(text, passages)
         self._sources = [ParsedPassage(passage) for passage in passages]
         self._searches = 0
-        sentences = find_statements(self._text, find_marks(self._text, texts))
+        sentences = find_statements(self.text, find_marks(self.text, texts))
         if not find_passages and (repetitions := find_repeats(sentences)):
-            self._text = remove_spans(self._text, repetitions)
-            sentences = find_statements(self._text, find_marks(self._text, texts))
+            self.text = remove_spans(self.text, repetitions)
+            sentences = find_statements(self.text, find_marks(self.text, texts))
         self.scored_statements = list(map(self._score, sentences))
-
-    @property
-    def text(self) -> str:
-        """The text that was checked, without links."""
-        return self._text
 
     def unsupported_spans(self) -> list[tuple[int, int]]:
         """Return the spans in `text` of unsupported statements, with their marks."""
@@ -146,14 +141,14 @@ class Check:
 
     def result(self) -> CheckedText:
         """Return the text with numbered citations and the verdict of each statement."""
-        numbering = _Numbering()
+        citations: dict[tuple[str, int, int], Citation] = {}
         statements: list[Statement] = []
         parts, length, place = [], 0, 0
         for scored in self.scored_statements:
             sentence, finding = scored.sentence, scored.finding
             quotes = scored.quotes if scored.is_counted and finding.verdict != "unsupported" else []
-            marks = tuple(dict.fromkeys(numbering.number(quote) for quote in quotes))
-            gap = self._text[place : sentence.start]
+            marks = tuple(dict.fromkeys(_cite(quote, citations).n for quote in quotes))
+            gap = self.text[place : sentence.start]
             marked = _with_marks(sentence.bare, marks)
             if scored.is_counted:
                 start = length + len(gap)
@@ -163,10 +158,10 @@ class Check:
             parts += [gap, marked]
             length += len(gap) + len(marked)
             place = sentence.stop
-        text = "".join([*parts, self._text[place:]])
+        text = "".join([*parts, self.text[place:]])
         lead = len(text) - len(text.lstrip())
         shifted = tuple(replace(item, start=item.start - lead, end=item.end - lead) for item in statements)
-        return CheckedText(text.strip(), tuple(numbering.citations), shifted)
+        return CheckedText(text.strip(), tuple(citations.values()), shifted)
 
     @property
     def _all_numbers(self) -> range:
@@ -254,24 +249,9 @@ def _is_row(bare: str) -> bool:
     return bare.startswith("|") and bare.endswith("|") and len(bare) > 1
 
 
-class _Numbering:
-    """The numbers of quotes, in order of appearance."""
-
-    def __init__(self) -> None:
-        self.citations: list[Citation] = []
-        self._numbers: dict[tuple[str, int, int], int] = {}
-
-    def number(self, quote: Quote) -> int:
-        passage = quote.source.passage
-        start, end = passage.start + quote.start, passage.start + quote.end
-        key = (passage.url_hash, start, end)
-        if key not in self._numbers:
-            n = self._numbers[key] = len(self.citations) + 1
-            text = quote.text
-            self.citations.append(
-                Citation(
-                    *(n, passage.url, passage.url_hash, passage.title, text),
-                    *(start, end, passage.section, passage.library),
-                )
-            )
-        return self._numbers[key]
+def _cite(quote: Quote, citations: dict[tuple[str, int, int], Citation]) -> Citation:
+    """Return the citation of a quote, which gets the next number in `citations` when it first appears."""
+    passage = quote.source.passage
+    start, end = passage.start + quote.start, passage.start + quote.end
+    fields = (passage.url, passage.url_hash, passage.title, quote.text, start, end, passage.section, passage.library)
+    return citations.setdefault((passage.url_hash, start, end), Citation(len(citations) + 1, *fields))
