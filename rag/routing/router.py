@@ -212,21 +212,21 @@ FEATURE_COUNT: Final = NAMED_FEATURE_COUNT + BUCKETS
 """Length of a message's feature vector."""
 
 
-def find_features(masked: str) -> list[bool]:
+def find_features(masked: str) -> dict[str, bool]:
     """Return a flag for each feature in `FEATURE_NAMES`: True if the message has it."""
     text = masked[:_MAX_CLASSIFIED].lower()
     has_field = [pattern.search(text) is not None for pattern in _PATTERNS.values()]
     rest = text.replace(ADDRESS, " ").replace(SITE, " ")
-    for name, pattern in _PATTERNS.items():
-        rest = pattern.sub(" ", rest) if name not in ("asks",) else rest
-    rest = _FUNCTION_WORDS.sub(" ", _PATTERNS["asks"].sub(" ", rest))
+    for pattern in (*_PATTERNS.values(), _FUNCTION_WORDS):
+        rest = pattern.sub(" ", rest)
     other_words = len(_LATIN_WORD.findall(rest)) + len(_HAN.findall(rest)) / 2
     size = len(_LATIN_WORD.findall(text)) + len(_HAN.findall(text)) / 2
     steps = [other_words == 0, 0 < other_words <= 1, 1 < other_words <= 2, 2 < other_words <= 4, other_words > 4]
     lengths = [size <= 2, 2 < size <= 6, 12 < size <= 25, size > 25]
     search = _PATTERNS["search"].search(text)
     is_search_first = search is not None and search.start() <= 6
-    return [*has_field, ADDRESS in text, SITE in text, is_search_first, *steps, *lengths]
+    flags = [*has_field, ADDRESS in text, SITE in text, is_search_first, *steps, *lengths]
+    return dict(zip(FEATURE_NAMES, flags, strict=True))
 
 
 def strip_words(text: str, field: str) -> str:
@@ -236,21 +236,21 @@ def strip_words(text: str, field: str) -> str:
 
 def is_save_only(clause: str) -> bool:
     """True if a clause asks to save something, and for nothing else."""
-    has_field = dict(zip(FEATURE_NAMES, find_features(clause), strict=True))
+    has_field = find_features(clause)
     return has_field["save"] and has_field["left_0"] and not has_field["asks"]
 
 
 def asks_for_summary_of_name(text: str) -> bool:
     """Return whether a message asks for a summary of a quoted name, and has no other words."""
     rest, names = _QUOTED.subn(" ", text)
-    has_field = dict(zip(FEATURE_NAMES, find_features(rest), strict=True))
+    has_field = find_features(rest)
     fields = {name for name in _FIELDS if has_field[name]}
     return names == 1 and has_field["left_0"] and {"summary"} <= fields <= _SUMMARY_FIELDS
 
 
 def feature_vector(masked: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the indexes and values of the features that are not 0: fields, pairs of fields, n-grams."""
-    has_field = find_features(masked)
+    has_field = list(find_features(masked).values())
     places = [place for place, is_present in enumerate(has_field) if is_present]
     places += [len(FEATURE_NAMES) + place for place, (a, b) in enumerate(_PAIRS) if has_field[a] and has_field[b]]
     weights = weigh_ngrams(masked)
