@@ -41,11 +41,10 @@ def build_chat_model(settings: Settings, *, temperature: float | None = None) ->
     temperature = settings.llm_temperature if temperature is None else temperature
     key = settings.llm_api_key.get_secret_value() or None
     timeout = settings.llm_timeout or TIMEOUT_SECONDS
-    if settings.llm_base_url:
-        server = settings.llm_base_url.removesuffix("/chat/completions")
-        return _build_openai_model(name.removeprefix("openai:"), temperature, key or _NO_KEY_NEEDED, server, timeout)
+    if base_url := settings.llm_base_url:
+        return _build_openai_model(name, temperature, key or _NO_KEY_NEEDED, base_url, timeout)
     if name.startswith("openai:"):
-        return _build_openai_model(name.removeprefix("openai:"), temperature, key, None, timeout)
+        return _build_openai_model(name, temperature, key, None, timeout)
     return _build_other_model(name, temperature, key, timeout)
 
 
@@ -58,11 +57,9 @@ def build_user_model(
     """
     from rag.models.http_clients import UserTransport, client_options
 
-    server = base_url.removesuffix("/chat/completions")
-    clients = client_options(UserTransport(server, key, admit))
+    clients = client_options(UserTransport(base_url, key, admit))
     placeholder = key if isinstance(key, str) and key else _NO_KEY_NEEDED  # the transport sends the key
-    name = name.removeprefix("openai:")
-    return _build_openai_model(name, temperature, placeholder, server, timeout or TIMEOUT_SECONDS, clients)
+    return _build_openai_model(name, temperature, placeholder, base_url, timeout or TIMEOUT_SECONDS, clients)
 
 
 def build_fast_model(settings: Settings) -> BaseChatModel | None:
@@ -109,7 +106,7 @@ def _build_openai_model(
     name: str,
     temperature: float,
     key: str | None,
-    server: str | None,
+    base_url: str | None,
     timeout: float,
     clients: Mapping[str, Any] | None = None,
 ) -> BaseChatModel:
@@ -121,12 +118,12 @@ def _build_openai_model(
     options = dict(clients or client_options(EnvironmentTransport()))
     if key is not None:
         options["api_key"] = SecretStr(key)
-    if server is not None:
+    if base_url is not None:
         # Only OpenAI has the Responses API; every compatible server has chat completions.
-        options |= {"base_url": server, "use_responses_api": False}
+        options |= {"base_url": base_url.removesuffix("/chat/completions"), "use_responses_api": False}
     try:
         return CompatibleChat(
-            model=name,
+            model=name.removeprefix("openai:"),
             temperature=temperature,
             timeout=timeout,
             stream_chunk_timeout=None,  # some servers send only comments while they read a prompt
