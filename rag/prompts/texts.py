@@ -18,7 +18,6 @@ from rag.text import is_chinese
 
 log = logging.getLogger(__name__)
 
-LANGUAGES: Final = ("en", "zh")
 MAX_CHARACTERS: Final = 20_000
 _SHIPPED: Final = Path(__file__).parent / "texts"
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from rag.errors import ConfigError
-from rag.prompts.texts import LANGUAGES, MAX_CHARACTERS, SHIPPED, PromptTexts
+from rag.locales import LANGUAGES
+from rag.prompts.texts import MAX_CHARACTERS, SHIPPED, PromptTexts
 
 NAMES = SHIPPED.names()
 
