@@ -136,7 +136,7 @@ class Sets:
         return len(changes)
 
 
-def anchor(case: Case, text_of: Callable[[str], str | None]) -> Case:
+def anchor(case: Case, text_of: PageText) -> Case:
     """Return the case with its evidence as its pages have it now, as a draft if a quote moved or was lost.
 
     Evidence without an address is unchanged.
