@@ -112,29 +112,23 @@ def test_one_repair_with_what_was_wrong() -> None:
         ]
 
 
-def test_no_second_repair() -> None:
-    with ChatServer(["nonsense"] * 5) as server:
-        with pytest.raises(ModelError) as caught:
-            fill(server)
-        assert caught.value.code == "chat_unusable"
-        assert len(server.requests) == 2
-
-
 @pytest.mark.parametrize(
-    ("reply", "code"),
+    ("reply", "code", "requests"),
     [
-        (Reply("bad key", status=401), "chat_wrong_key"),
-        (Reply("The model `m` does not exist", status=404), "chat_unknown_model"),
-        (Reply("maximum context length is 10", status=400), "chat_too_long"),
-        (Reply("half of it", fault="garbled"), "chat_unusable"),
+        (Reply("bad key", status=401), "chat_wrong_key", 1),
+        (Reply("The model `m` does not exist", status=404), "chat_unknown_model", 1),
+        (Reply("maximum context length is 10", status=400), "chat_too_long", 1),
+        (Reply("half of it", fault="garbled"), "chat_unusable", 1),
+        (Reply("nonsense"), "chat_unusable", 2),
+        (Reply(tool_calls=[Call("Verdicts", f'{{"verdicts": {DEEP}}}')]), "chat_unusable", 2),
     ],
 )
-def test_other_failures_do_not_climb_down(reply: Reply, code: str) -> None:
+def test_other_failures_do_not_climb_down_and_there_is_one_repair(reply: Reply, code: str, requests: int) -> None:
     with ChatServer([reply] * 5) as server:
         with pytest.raises(ModelError) as caught:
             fill(server)
         assert caught.value.code == code
-        assert len(server.requests) == 1
+        assert len(server.requests) == requests
 
 
 def test_a_model_without_any_of_this_is_asked_in_text() -> None:
@@ -150,10 +144,3 @@ def test_brackets_within_brackets_are_no_answer(piece: str) -> None:
     answer = read_reply(Verdicts, AIMessage(deep))
     assert isinstance(answer, ValueError)
     assert read_reply(Verdicts, AIMessage(f"{JSON}\n{deep}")) == Verdicts.model_validate(FILLED)
-
-
-def test_a_call_whose_arguments_are_nested_too_deeply_is_a_sentence() -> None:
-    call = Call("Verdicts", f'{{"verdicts": {DEEP}}}')
-    with ChatServer([Reply(tool_calls=[call])] * 5) as server, pytest.raises(ModelError) as caught:
-        fill(server)
-    assert caught.value.code == "chat_unusable"
