@@ -112,10 +112,10 @@ def build_check(texts: PromptTexts, claims: Sequence[Claim], passages: Sequence[
     )
 
 
-def read_judgements(filled: Judgements | None, count: int) -> list[ClaimJudgement | None]:
+def read_judgements(filled: Judgements, count: int) -> list[ClaimJudgement | None]:
     """Return the judgements in order; the harshest if a number has several."""
     harshest: dict[int, Judged] = {}
-    for verdict in filled.verdicts if filled else []:
+    for verdict in filled.verdicts:
         if verdict.number not in harshest or RANK[verdict.verdict] < RANK[harshest[verdict.number].verdict]:
             harshest[verdict.number] = verdict
     verdicts = (harshest.get(number) for number in range(1, count + 1))
