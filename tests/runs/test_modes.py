@@ -20,6 +20,7 @@ from rag.runs.run import Mode, PreparedGraph, Question, Run, RunOptions, build_a
 from rag.runs.runs import Runs
 from rag.types import Answer, Event, Notice
 from tests.support.answering import FakeRetriever, ScriptedReasoner
+from tests.support.waiting import until_event
 
 
 class State(TypedDict, total=False):
@@ -114,8 +115,7 @@ def test_its_model_calls_are_counted_and_bounded(runs: Runs, modes: dict[str, Mo
 def test_it_is_stopped_and_keeps_what_it_said(runs: Runs, modes: dict[str, Mode]) -> None:
     modes["echo"] = Echo(given={"pause": 600.0})
     run_id = _start(runs)
-    while not any(event.kind == "token" for event in runs.events(run_id, wait=60)):
-        pass
+    until_event(runs, run_id, "token")
     runs.cancel(run_id)
     answer = runs.wait(run_id, 60)
     assert (answer.outcome, answer.text) == ("failed", "Hello?")
@@ -169,11 +169,9 @@ def test_events_of_nested_graphs_carry_their_path(runs: Runs, modes: dict[str, M
         ("Hello?", ("node0", "inner")),
         ("Hello?", ()),
     ]
-    stopped = Echo(middle.compile(), given={"pause": 600.0})
-    modes["echo"] = stopped
+    modes["echo"] = Echo(middle.compile(), given={"pause": 600.0})
     run_id = _start(runs)
-    while not any(event.kind == "token" for event in runs.events(run_id, wait=60)):
-        pass
+    until_event(runs, run_id, "token")
     runs.cancel(run_id)
     assert runs.wait(run_id, 60).text == ""
 
