@@ -13,14 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import zip_longest
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import InjectedState, ToolNode
-from langgraph.runtime import Runtime, get_runtime
+from langgraph.runtime import get_runtime
 from typing_extensions import TypedDict
 
 from rag.checking.citations import CheckedText, check_with
@@ -28,12 +28,15 @@ from rag.checking.statements import declines
 from rag.errors import ModelError, RagError
 from rag.graphs.common import (
     ConversationState,
+    Result,
+    Running,
     add_steps,
     blank_fields,
     check_question,
     collect,
     make_standalone,
     question_of,
+    select_cited,
     shorten_conversation,
     stream_piece,
     summary_messages,
@@ -64,7 +67,7 @@ from rag.retrieval.context import (
     combine_odds,
 )
 from rag.retrieval.retriever import LEDGER_LEG
-from rag.runs.run import NoticeRecord, Run, notice_of, record, step_note
+from rag.runs.run import NoticeRecord, Run, end_update, notice_of, record, step_note
 from rag.text import join_surrogates, lazy_regex, strip_citations, terms
 from rag.tracing import BUDGET_CODES, span
 from rag.types import Citation, Notice, Passage, because
@@ -75,8 +78,6 @@ MAX_PASSAGES = 10
 UNGRADED = "ungraded"
 
 Change = Any  # values that langgraph accepts for `messages`: messages, and removals, which its type omits
-Result = tuple["LoopState", dict[str, Any]]
-"""A state update, and the step's decision for the trace."""
 
 
 class PassageRef(TypedDict):
@@ -179,22 +180,22 @@ _MIN_HISTORY_SHARE: Final = 0.5
 """Minimum share of the words added by an earlier question in a passage that is cited because of it."""
 
 
-async def generate(state: LoopState, runtime: Runtime[Run]) -> Result:
+async def generate(state: LoopState, runtime: Running) -> Result:
     """Write the answer from the passages, or from the best of all searches if none passed grading."""
     is_unsure = runtime.context.mode.name == "deep" and not state["relevant"]
     refs = sorted(state["found"], key=lambda ref: -ref["score"])[:MAX_PASSAGES] if is_unsure else state["passages"]
     run, question = runtime.context, question_of(state)
     passages = _skip_quoted(await read_passages(refs, run.cache.passages_of), state, run)
-    update: LoopState = {"passages": [reference(passage) for passage in passages]}
+    update: dict[str, Any] = {"passages": [reference(passage) for passage in passages]}
     runtime.stream_writer({"passages": update["passages"]})
     if not passages:
         return {**update, **_missing_state(state, Notice("nothing_found"))}, step_note("nothing_found", passages=0)
-    likely, is_ungraded, broken = run.cache.answerable(), _is_ungraded(state), notice_of(state["broken"])
+    likely, broken = run.cache.answerable(), notice_of(state["broken"])
     if likely < REFUSAL_THRESHOLD and broken:
-        return {**update, **failure_state(broken)}, step_note("failed", reason=broken.code)
+        return {**update, **end_update("failed", broken)}, step_note("failed", reason=broken.code)
     may_decline = run.reasoner.kind == "chat" and run.mode.name == "fast"  # it says if there is no answer
     quote_odds = await _score_quotes(state, passages, run)
-    is_missing = likely < REFUSAL_THRESHOLD and not may_decline and (is_ungraded or not state["relevant"])
+    is_missing = likely < REFUSAL_THRESHOLD and not may_decline and (_is_ungraded(state) or not state["relevant"])
     if is_missing or combine_odds(quote_odds, likely) < IMPROBABLE:
         update["passages"] = list(map(reference, await _order_by_question(state, passages, run)))
         return {**update, **_missing_state(state, Notice("not_in_pages"))}, step_note("not_in_pages", answerable=likely)
@@ -209,14 +210,12 @@ async def generate(state: LoopState, runtime: Runtime[Run]) -> Result:
         else:
             doubt = None
     text, citations = checked.text, checked.citations
-    update |= _caveat_state(doubt) if doubt and text else end_state(state, text, citations, error, is_unsure, likely)
-    if is_ungraded and update["outcome"] == "answered":
-        update |= _caveat_state(Notice(UNGRADED))
-    if update["outcome"] == "answered" and quote_odds < MIN_ANSWERED:
-        update |= _caveat_state(Notice("closest"))
-    if update["outcome"] == "answered" and (names := await _missing_names(state, passages, citations, run)):
-        update |= _caveat_state(Notice("not_named", {"names": " · ".join(names)}))
-    update |= cast(LoopState, checked.plain() | {"composed": composed})
+    update |= (
+        end_update("caveat", doubt) if doubt and text else end_state(state, text, citations, error, is_unsure, likely)
+    )
+    if update["outcome"] == "answered" and (caveat := await _find_caveat(state, passages, citations, quote_odds, run)):
+        update |= end_update("caveat", caveat)
+    update |= checked.plain() | {"composed": composed}
     if text:
         update["messages"] = [AIMessage(text)]
     detail = step_note(
@@ -253,14 +252,19 @@ async def _score_quotes(state: LoopState, passages: Sequence[Passage], run: Run)
     return await asyncio.to_thread(run.quoter.answer_probability, question_of(state), passages)
 
 
-async def _missing_names(
-    state: LoopState, passages: Sequence[Passage], citations: Sequence[Citation], run: Run
-) -> list[str]:
-    """Return the question's names that no cited passage has, if the answer is quotes."""
+async def _find_caveat(
+    state: LoopState, passages: Sequence[Passage], citations: Sequence[Citation], quote_odds: float, run: Run
+) -> Notice | None:
+    """Return a caveat if no passage could be graded, the quotes may not answer, or they lack names of the question."""
+    if _is_ungraded(state):
+        return Notice(UNGRADED)
+    if quote_odds < MIN_ANSWERED:
+        return Notice("closest")
     if run.quoter is None or run.reasoner.kind == "chat":
-        return []
-    quoted = _select_cited(passages, citations)
-    return await asyncio.to_thread(run.quoter.find_missing_names, question_of(state), quoted)
+        return None
+    quoted = select_cited(passages, citations)
+    names = await asyncio.to_thread(run.quoter.find_missing_names, question_of(state), quoted)
+    return Notice("not_named", {"names": " · ".join(names)}) if names else None
 
 
 async def _find_used_history(
@@ -274,7 +278,7 @@ async def _find_used_history(
     if not isinstance(quoter, ExtractiveReasoner) or not state["before"]:
         return state["before"]
     encoder, asked = quoter.encoder, quoter.encoder.terms(question_of(state))
-    texts = (one.text_with_headings for one in _select_cited(passages, citations))
+    texts = (one.text_with_headings for one in select_cited(passages, citations))
     cited = [encoder.terms(text) for text in texts]
     added = [encoder.terms(earlier) - asked for earlier in state["before"]]
     weights = await asyncio.to_thread(quoter.weights, sorted(frozenset[int]().union(*added)))
@@ -282,11 +286,6 @@ async def _find_used_history(
         max((weighted_share({one: weights[one] for one in new}, text) for text in cited), default=0.0) for new in added
     )
     return [earlier for earlier, share in zip(state["before"], shares, strict=True) if share > _MIN_HISTORY_SHARE]
-
-
-def _select_cited(passages: Sequence[Passage], citations: Sequence[Citation]) -> list[Passage]:
-    cited = [(citation.url_hash, citation.start) for citation in citations]
-    return [one for one in passages if any(url == one.url_hash and one.start <= at < one.end for url, at in cited)]
 
 
 def _is_ungraded(state: LoopState) -> bool:
@@ -303,9 +302,7 @@ async def _verify(text: str, passages: Sequence[Passage], question: str, run: Ru
     return (await check_with(text, passages, verifiers, question, run.options.context_tokens)).result()
 
 
-async def _write(
-    state: LoopState, passages: Sequence[Passage], runtime: Runtime[Run], pieces: list[str]
-) -> _WriteResult:
+async def _write(state: LoopState, passages: Sequence[Passage], runtime: Running, pieces: list[str]) -> _WriteResult:
     """Stream the answer and collect it in `pieces`, so that the text so far survives a failure.
 
     Returns how it was composed, the error that interrupted it, and the caveat of an answer that was quoted instead.
@@ -334,7 +331,7 @@ async def _write(
 
 
 async def _quote_instead(
-    state: LoopState, passages: Sequence[Passage], runtime: Runtime[Run], pieces: list[str], error: ModelError
+    state: LoopState, passages: Sequence[Passage], runtime: Running, pieces: list[str], error: ModelError
 ) -> _WriteResult | None:
     """Quote the passages' best sentences instead of an answer that a model failed to write or complete.
 
@@ -350,7 +347,7 @@ async def _quote_instead(
     return "quoted", error, Notice("quoted_model_failed", because(error.code, **error.notice.params))
 
 
-async def _quote(state: LoopState, passages: Sequence[Passage], runtime: Runtime[Run], pieces: list[str]) -> bool:
+async def _quote(state: LoopState, passages: Sequence[Passage], runtime: Running, pieces: list[str]) -> bool:
     """Replace `pieces` with the best sentences of the passages; return False if there are none."""
     quoter = runtime.context.quoter
     if quoter is None:
@@ -390,38 +387,28 @@ def end_state(
     error: ModelError | None,
     is_unsure: bool,
     likely: float,
-) -> LoopState:
+) -> dict[str, Any]:
     """Return the outcome, with a notice that explains it where necessary."""
     if error and not (error.code == _TOO_LONG and text):
-        return failure_state(error.notice)
+        return end_update("failed", error.notice)
     if not text.strip() or (not citations and (likely < CAVEAT_THRESHOLD or declines(text))):
         return _missing_state(state, Notice("not_in_pages"))
     if error:
-        return _caveat_state(error.notice)
+        return end_update("caveat", error.notice)
     if not citations:
-        return _caveat_state(Notice("no_citations"))
-    if is_unsure and any(step["detail"].get("decision") in BUDGET_CODES for step in state["steps"]):
-        return _caveat_state(Notice("budget_best", {"searches": len(state["tried"])}))
+        return end_update("caveat", Notice("no_citations"))
     if is_unsure:
-        return _caveat_state(Notice("best_found", {"searches": len(state["tried"])}))
+        is_limited = any(step["detail"].get("decision") in BUDGET_CODES for step in state["steps"])
+        code = "budget_best" if is_limited else "best_found"
+        return end_update("caveat", Notice(code, {"searches": len(state["tried"])}))
     if likely < CAVEAT_THRESHOLD:
-        return _caveat_state(Notice("in_doubt"))
-    notice = Notice("question_language") if is_third_language(state["question"]) else None
-    return {"outcome": "answered", "notice": record(notice) if notice else None}
+        return end_update("caveat", Notice("in_doubt"))
+    return end_update("answered", Notice("question_language") if is_third_language(state["question"]) else None)
 
 
-def _missing_state(state: LoopState, notice: Notice) -> LoopState:
-    if is_third_language(state["question"]):
-        notice = Notice("not_in_pages_language")
-    return {"outcome": "not_in_pages", "notice": record(notice)}
-
-
-def _caveat_state(notice: Notice) -> LoopState:
-    return {"outcome": "caveat", "notice": record(notice)}
-
-
-def failure_state(notice: Notice) -> LoopState:
-    return {"outcome": "failed", "notice": record(notice)}
+def _missing_state(state: LoopState, notice: Notice) -> dict[str, Any]:
+    is_third = is_third_language(state["question"])
+    return end_update("not_in_pages", Notice("not_in_pages_language") if is_third else notice)
 
 
 _SLOW = "model_slow"
@@ -438,12 +425,12 @@ _QUERY = lazy_regex(r'"query"\s*:\s*("(?:[^"\\]|\\.)*")')
 _LOOKS_LIKE_A_CALL = lazy_regex(rf'<tool_call>|"name"\s*:\s*"{RETRIEVE}"|\b{RETRIEVE}\s*\(')
 
 
-async def enter(state: LoopState, runtime: Runtime[Run]) -> Result:
+async def enter(state: LoopState, runtime: Running) -> Result:
     """Start a question; only the conversation survives from the earlier state."""
     question = state["question"].strip()
-    update = blank_state(question)
+    update: dict[str, Any] = {**blank_state(question)}
     if end := check_question(update):
-        return cast(Result, end)
+        return end
     correction = " ".join(runtime.context.options.standalone.split())
     update["messages"] = [*removals(state.get("messages", [])), human_message(question, correction)]
     if correction:
@@ -452,7 +439,7 @@ async def enter(state: LoopState, runtime: Runtime[Run]) -> Result:
     return update, step_note("begin")
 
 
-async def condense(state: LoopState, runtime: Runtime[Run]) -> Result:
+async def condense(state: LoopState, runtime: Running) -> Result:
     """Summarise a long conversation, and have a model complete the question.
 
     Without a model, old answers are shortened, and earlier questions are searched for along with this one.
@@ -460,7 +447,7 @@ async def condense(state: LoopState, runtime: Runtime[Run]) -> Result:
     run, question, earlier = runtime.context, state["question"], state["messages"][:-1]
     memory, spare = run.options.memory_scope, run.budget.final_calls
     summary, changes = await shorten_conversation(earlier, state.get("summary", ""), run, spare)
-    update = LoopState(summary=summary, messages=changes)
+    update: dict[str, Any] = {"summary": summary, "messages": changes}
     if is_about_conversation(question) or state["standalone"]:
         return update, step_note("stands_alone")
     history = exchanges_of(earlier[len(changes) :] if run.chat else earlier)
@@ -477,7 +464,7 @@ async def condense(state: LoopState, runtime: Runtime[Run]) -> Result:
     return {**update, "standalone": standalone}, step_note(decision, question=standalone)
 
 
-async def agent(state: LoopState, runtime: Runtime[Run]) -> Result:
+async def agent(state: LoopState, runtime: Running) -> Result:
     """Call the search, or answer from the conversation. A model decides only if the question is about the conversation,
     or in a language from which the query should be translated."""
     if query := state["query"]:
@@ -490,13 +477,13 @@ async def agent(state: LoopState, runtime: Runtime[Run]) -> Result:
     try:
         choice, decision = await _choose(state, runtime.context)
     except ModelError as error:
-        failure = LoopState(broken=record(error.notice), messages=[make_call([question])])
+        failure = {"broken": record(error.notice), "messages": [make_call([question])]}
         return failure, step_note("failed", reason=error.code, queries=[question])
     if choice.queries:
         return {"messages": [make_call(choice.queries)]}, step_note(decision, queries=list(choice.queries))
     runtime.stream_writer({"token": choice.text})
-    reply: list[AnyMessage] = [AIMessage(choice.text)]
-    return {"messages": reply, "text": choice.text, "outcome": "conversation"}, step_note(decision)
+    reply = {"messages": [AIMessage(choice.text)], "text": choice.text, "outcome": "conversation"}
+    return reply, step_note(decision)
 
 
 async def _choose(state: LoopState, run: Run) -> tuple[_AgentDecision, str]:
@@ -525,7 +512,7 @@ async def _choose(state: LoopState, run: Run) -> tuple[_AgentDecision, str]:
     return fallback, "search_not_small_talk"
 
 
-async def retrieve(state: LoopState, runtime: Runtime[Run]) -> Result:
+async def retrieve(state: LoopState, runtime: Running) -> Result:
     """Run the calls of the last message; the state stores each passage's ranks, not its text."""
     calls = [call for m in state["messages"][-1:] if isinstance(m, AIMessage) for call in m.tool_calls]
     queries = [str(call["args"]["query"]) for call in calls]
@@ -533,7 +520,7 @@ async def retrieve(state: LoopState, runtime: Runtime[Run]) -> Result:
         with runtime.context.budget.reserve_final_calls():  # some strategies have a model write their queries
             output = await _tool_node().ainvoke({"messages": state["messages"][-1:], "before": state["before"]})
     except RagError as error:
-        return failure_state(error.notice), step_note("failed", reason=error.code, queries=queries)
+        return end_update("failed", error.notice), step_note("failed", reason=error.code, queries=queries)
     replies: list[ToolMessage] = output["messages"]
     unique: dict[str, Passage] = {}
     for rank in zip_longest(*(reply.artifact or [] for reply in replies)):  # all first results, then all second ones
@@ -543,7 +530,7 @@ async def retrieve(state: LoopState, runtime: Runtime[Run]) -> Result:
     existing = {ref["id"] for ref in state["found"]}
     refs = [reference(passage) for passage in passages]
     new = [ref for ref in refs if ref["id"] not in existing]
-    update: LoopState = {
+    update: dict[str, Any] = {
         "messages": [reply.model_copy(update={"artifact": None}) for reply in replies],
         "passages": refs,
         "found": [*state["found"], *new],
@@ -553,7 +540,7 @@ async def retrieve(state: LoopState, runtime: Runtime[Run]) -> Result:
     return update, step_note(decision, queries=queries, passages=len(refs), new=len(new))
 
 
-async def grade(state: LoopState, runtime: Runtime[Run]) -> Result:
+async def grade(state: LoopState, runtime: Running) -> Result:
     """Select the relevant passages among those that were not graded before.
 
     If the model's verdicts are late or unreadable, all are selected, as in a fast run.
@@ -576,7 +563,7 @@ async def grade(state: LoopState, runtime: Runtime[Run]) -> Result:
             return {"broken": record(error.notice)}, step_note("failed", reason=error.code)
     relevant_ids = {p.id for p, relevant in zip(passages, verdicts, strict=False) if relevant}
     grades = [{"id": p.id, "relevant": p.id in relevant_ids} for p in passages]
-    update: LoopState = {"relevant": len(relevant_ids), "graded": [*state["graded"], *(p.id for p in passages)]}
+    update: dict[str, Any] = {"relevant": len(relevant_ids), "graded": [*state["graded"], *(p.id for p in passages)]}
     if relevant_ids:
         update["passages"] = [ref for ref in state["passages"] if ref["id"] in relevant_ids]
     if decision == UNGRADED:
@@ -584,11 +571,11 @@ async def grade(state: LoopState, runtime: Runtime[Run]) -> Result:
     return update, step_note(decision, relevant=len(relevant_ids), of=len(passages), grades=grades)
 
 
-async def rewrite(state: LoopState, runtime: Runtime[Run]) -> Result:
+async def rewrite(state: LoopState, runtime: Running) -> Result:
     """Rewrite the query, given the earlier ones; the search ends if the reply is empty or repeats one."""
     run, attempt = runtime.context, state["loop_step"] + 1
     passages = await read_passages(state["passages"], run.cache.passages_of)
-    update: LoopState = {"loop_step": attempt}
+    update: dict[str, Any] = {"loop_step": attempt}
     try:
         with run.budget.reserve_final_calls():
             query = await run.reasoner.rewrite(question_of(state), state["tried"], passages)
@@ -674,7 +661,7 @@ def _clean(query: str) -> str:
     return join_surrogates(query).strip()[:MAX_QUERY_CHARACTERS]
 
 
-def after_enter(state: LoopState, runtime: Runtime[Run]) -> Literal["condense", "agent", "__end__"]:
+def after_enter(state: LoopState, runtime: Running) -> Literal["condense", "agent", "__end__"]:
     """Skip `condense` for a first question or, in a short conversation, for a complete one or one about it."""
     if state["outcome"]:
         return "__end__"
@@ -697,17 +684,13 @@ def after_deep_search(state: LoopState) -> Literal["grade", "generate", "__end__
     return "generate" if state["broken"] else "grade"
 
 
-def after_grade(state: LoopState, runtime: Runtime[Run]) -> Literal["generate", "rewrite", "__end__"]:
+def after_grade(state: LoopState, runtime: Running) -> Literal["generate", "rewrite"]:
     """Rewrite only while rewrites remain, and calls for one and the answer after it."""
-    if state["outcome"]:
-        return "__end__"
     is_exhausted = state["loop_step"] >= MAX_REWRITES or runtime.context.budget.remaining < 2
     return "generate" if state["relevant"] or state["broken"] or is_exhausted else "rewrite"
 
 
-def after_rewrite(state: LoopState) -> Literal["agent", "generate", "__end__"]:
-    if state["outcome"]:
-        return "__end__"
+def after_rewrite(state: LoopState) -> Literal["agent", "generate"]:
     return "generate" if state["exhausted"] or state["broken"] else "agent"
 
 
@@ -728,8 +711,8 @@ def graph_of(mode: str, saver: Any) -> CompiledStateGraph[LoopState, Run, LoopSt
     if mode == "deep":
         add_steps(builder, grade, rewrite, stores=True)
         builder.add_conditional_edges("retrieve", after_deep_search, ["grade", "generate", END])
-        builder.add_conditional_edges("grade", after_grade, ["generate", "rewrite", END])
-        builder.add_conditional_edges("rewrite", after_rewrite, ["agent", "generate", END])
+        builder.add_conditional_edges("grade", after_grade, ["generate", "rewrite"])
+        builder.add_conditional_edges("rewrite", after_rewrite, ["agent", "generate"])
     else:
         builder.add_conditional_edges("retrieve", unless_ended("generate"), ["generate", END])
     return builder.compile(checkpointer=saver).with_config(recursion_limit=_RECURSION_LIMIT)

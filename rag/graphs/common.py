@@ -46,7 +46,7 @@ from rag.runs.run import (
 )
 from rag.text import first_sentence, trim_to_sentences
 from rag.tracing import BUDGET_CODES, UsageSnapshot, span
-from rag.types import Exchange, Notice, Outcome, Passage, because
+from rag.types import Citation, Exchange, Notice, Outcome, Passage, because
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +54,8 @@ Result = tuple[dict[str, Any], dict[str, Any]]
 """The state update of a step, and its decision for the trace."""
 StepFunction = Callable[..., Awaitable[tuple[Any, dict[str, Any]]]]
 T = TypeVar("T")
+Model = TypeVar("Model")
+Rules = TypeVar("Rules")
 
 Running = Runtime[Run]
 
@@ -154,18 +156,19 @@ def trace_step(function: StepFunction, *, stores: bool = False) -> Callable[...,
 
 
 async def model_or_rules(
-    seconds: float, model: Callable[[], Awaitable[T]] | None, rules: Callable[[], Awaitable[T]]
+    seconds: float, model: Model | None, rules: Rules, work: Callable[[Model | Rules], Awaitable[T]]
 ) -> tuple[T, list[NoticeRecord]]:
-    """Return the model's result; or the rules' without a model or, with a note, if it fails or exceeds `seconds`."""
+    """Return the result of the model's `work`; or the rules' without a model or, with a note, if it fails or exceeds
+    `seconds`."""
     if model is None:
-        return await rules(), []
+        return await work(rules), []
     try:
         async with asyncio.timeout(max(0.0, seconds)):
-            return await model(), []
+            return await work(model), []
     except (ModelError, TimeoutError) as error:
         notice = error.notice if isinstance(error, ModelError) else Notice("research_model_slow")
         log.info("a step of the model falls back to rules (%s)", notice.code)
-        return await rules(), [record(notice)]
+        return await work(rules), [record(notice)]
 
 
 def rules_notice(notes: Sequence[NoticeRecord]) -> Notice | None:
@@ -339,6 +342,16 @@ async def prepare_graph(
         restored = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages_of(run.history)]
         graph_input |= {"messages": restored, "summary": ""}
     return PreparedGraph(graph, graph_input)
+
+
+def end_without_answer(update: Mapping[str, Any], code: str, **detail: Any) -> Result:
+    """Return the result of a step that ends the question because the pages don't answer it."""
+    return {**update, **end_update("not_in_pages", Notice(code))}, step_note(code, **detail)
+
+
+def select_cited(passages: Sequence[Passage], citations: Sequence[Citation]) -> list[Passage]:
+    cited = [(citation.url_hash, citation.start) for citation in citations]
+    return [one for one in passages if any(url == one.url_hash and one.start <= at < one.end for url, at in cited)]
 
 
 async def check_text_so_far(run: Run) -> dict[str, Any]:

@@ -65,10 +65,13 @@ class GraphMode(Mode):
         return await prepare_graph(run, self.graph_of, getattr(module, "extra_input", None))
 
     async def finish(self, run: Run, interruption: Notice | None) -> Answer:
-        """Return the answer from the run's last state, which the module may `rescue` if the run was interrupted."""
+        """Return the answer from the run's last state, completed with its text so far if it was interrupted while
+        writing, or else with the module's `rescue`, if it has one."""
         rescue = getattr(self.graph_module, "rescue", None)
         if rescue and interruption is not None and not run.state.get("outcome"):
-            run.state = await rescue(run)
+            from rag.graphs.common import check_text_so_far
+
+            run.state = {**run.state, **(await check_text_so_far(run) or await rescue(run))}
         return answer_of_state(run, [passage_of(data) for data in run.state.get("passages", ())], interruption)
 
 

@@ -42,7 +42,7 @@ from rag.prompts.requests import passage_block, wrap_quote
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.questions import is_greeting, is_thanks
 from rag.retrieval.context import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
-from rag.runs.run import NoticeRecord, Run, notice_of, passage_of, record, step_note
+from rag.runs.run import NoticeRecord, Run, end_update, notice_of, passage_of, record, step_note
 from rag.text import is_chinese
 from rag.tools import OWN_WORDS, TOOLS
 from rag.tools.calculator import expression_of
@@ -185,15 +185,11 @@ async def enter(state: ToolState, runtime: Running) -> Result:
 async def talk(state: ToolState, runtime: Running) -> Result:
     """Answer small talk, or a request that is not understood, without a tool."""
     run, question = runtime.context, state["question"]
-    notice: Notice | None = None
-    if run.options.route == "unknown":
-        notice = Notice("wish_unknown")
-        text = say(notice, _language_of(run))
-    else:
-        text = await _answer_small_talk(question, state, run)
+    notice = Notice("wish_unknown") if run.options.route == "unknown" else None
+    text = say(notice, _language_of(run)) if notice else await _answer_small_talk(question, state, run)
     stream_piece(text, runtime, [])
-    update = {"text": text, "messages": [AIMessage(text)], "outcome": "conversation"}
-    return update | {"notice": record(notice) if notice else None}, step_note("answered_without_searching")
+    update = {"text": text, "messages": [AIMessage(text)], **end_update("conversation", notice)}
+    return update, step_note("answered_without_searching")
 
 
 async def _answer_small_talk(question: str, state: ToolState, run: Run) -> str:

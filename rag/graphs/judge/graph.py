@@ -31,7 +31,7 @@ from rag.graphs.common import (
     add_steps,
     check_question,
     check_quotes,
-    check_text_so_far,
+    end_without_answer,
     limit_reached,
     model_or_rules,
     question_of,
@@ -185,11 +185,11 @@ async def judge(state: JudgeInput, runtime: Running) -> Result:
     run, began = runtime.context, time.perf_counter()
     question, whole = state["node"]["question"], state["whole"]
     passages = [passage_of(data) for data in state["passages"]]
-    model = partial(ChatJudge(run.chat).judge, question, whole, passages) if run.chat else None
+    model, rules = ChatJudge(run.chat) if run.chat else None, RuleJudge(require_quoter(run))
     before = run.budget.used
     with run.budget.share(state["allowed"]):
         judgements, notes = await model_or_rules(
-            time_left(run), model, partial(RuleJudge(require_quoter(run)).judge, question, whole, passages)
+            time_left(run), model, rules, lambda judge: judge.judge(question, whole, passages)
         )
     by = "rules" if model is None or notes else "model"
     judged = zip(judgements, passages, strict=True)
@@ -238,13 +238,11 @@ async def write(state: TreeState, runtime: Running) -> Result:
     if not passages and root["status"] == "failed":
         return {**update, "outcome": "failed", "notice": root["failure"]}, step_note("failed")
     if not passages:
-        return {**update, **end_update("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
+        return end_without_answer(update, "nothing_found", passages=0)
     judged = _scores(state)
     is_off_topic = not any(judged) if run.chat else likely < REFUSAL_THRESHOLD and 2 not in judged
     if is_off_topic:
-        return {**update, **end_update("not_in_pages", Notice("not_in_pages"))}, step_note(
-            "not_in_pages", answerable=likely
-        )
+        return end_without_answer(update, "not_in_pages", answerable=likely)
     by_model = run.reasoner.answer(question_of(state), passages) if run.chat else None
     text, problem = await write_or_quote(by_model, _stream_quotes(state, passages, run), runtime)
     verifiers = () if problem else run.verifiers
@@ -364,14 +362,12 @@ async def extra_input(run: Run, graph: Any) -> dict[str, Any]:
 
 
 async def rescue(run: Run) -> dict[str, Any]:
-    """Return the last state of an interrupted run, with its text so far, or quotes from the results of its levels."""
+    """Return quotes from the results of an interrupted run's levels; {} if they found nothing."""
     state: Any = run.state
-    if result := await check_text_so_far(run):
-        return {**state, **result}
     if not state.get("ledger"):
-        return run.state
+        return {}
     passages = await asyncio.to_thread(_passages_of_tree, state, run)
-    return {**state, **await check_quotes(_stream_quotes(state, passages, run), passages)}
+    return await check_quotes(_stream_quotes(state, passages, run), passages)
 
 
 def trail(run: Run) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from rag.graphs.common import (
     Running,
     add_steps,
     check_quotes,
-    check_text_so_far,
+    end_without_answer,
     question_of,
     require_quoter,
     rules_notice,
@@ -136,12 +136,10 @@ async def write(state: ResearchState, runtime: Running) -> Result:
     runtime.stream_writer(update)
     likely = run.cache.answerable()
     if not passages:
-        return {**update, **end_update("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
+        return end_without_answer(update, "nothing_found", passages=0)
     has_web = any(one["source"] == "web" or LEDGER_LEG in one["passage"]["ranks"] for one in state["ledger"].values())
     if likely < REFUSAL_THRESHOLD and not (state["met"] or has_web):
-        return {**update, **end_update("not_in_pages", Notice("not_in_pages"))}, step_note(
-            "not_in_pages", answerable=likely
-        )
+        return end_without_answer(update, "not_in_pages", answerable=likely)
     parts = _parts(state, passages)
     model, rules = researchers(run)
     by_model = model.report(question_of(state), parts, passages) if model else None
@@ -149,9 +147,7 @@ async def write(state: ResearchState, runtime: Running) -> Result:
     if problem:
         update["notes"] = [record(problem)]
     if not text.strip():
-        return {**update, **end_update("not_in_pages", Notice("not_in_pages"))}, step_note(
-            "not_in_pages", answerable=likely
-        )
+        return end_without_answer(update, "not_in_pages", answerable=likely)
     return {**update, "text": text}, step_note("written", passages=len(passages), answerable=likely)
 
 
@@ -264,16 +260,14 @@ def _gaps(state: ResearchState) -> list[dict[str, Any]]:
 
 
 async def rescue(run: Run) -> dict[str, Any]:
-    """Return the last state of an interrupted run, with its text so far, or a report of quotes from its findings."""
+    """Return a report of quotes from the findings of an interrupted run; {} if it found nothing."""
     state: Any = run.state
-    if result := await check_text_so_far(run):
-        return {**state, **result}
     if not state.get("ledger"):
-        return run.state
+        return {}
     passages = await asyncio.to_thread(_passages_of_steps, state, run)
     _, rules = researchers(run)
     quotes = rules.report(question_of(state), _parts(state, passages), passages)
-    return {**state, **await check_quotes(quotes, passages)}
+    return await check_quotes(quotes, passages)
 
 
 def trail(run: Run) -> dict[str, Any]:

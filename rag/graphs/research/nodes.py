@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Any, Final
 
 from langgraph.types import Overwrite, interrupt
@@ -85,9 +84,8 @@ async def plan(state: ResearchState, runtime: Running) -> Result:
     run, question = runtime.context, question_of(state)
     model, rules = researchers(run)
     titles = await asyncio.to_thread(run.cache.retriever.titles) if model else ()  # rules use the titles of passages
-    by_model = partial(model.plan, question, titles) if model else None
     with run.budget.reserve(CALLS_RESERVED):
-        draft, notes = await model_or_rules(time_left(run), by_model, partial(rules.plan, question, titles))
+        draft, notes = await model_or_rules(time_left(run), model, rules, lambda one: one.plan(question, titles))
     if not draft.steps:
         draft = await rules.plan(question, titles)
     searches_web = model is None and may_search_web(state, run)
@@ -168,7 +166,7 @@ async def step(state: StepInput, runtime: Running) -> Result:
             update, detail = await _search_and_read(state, run)
     except RagError as error:
         failure: StepRecord = {"id": current["id"], "status": "failed", "failure": record(error.notice)}
-        update = {"plan": [failure], "past": [_build_past_step(current, "", ())], "searches": 1}
+        update = {"plan": [failure], "past": [PastStep(step=current["id"], summary="", met=[])], "searches": 1}
         detail = step_note("step_failed", sub_question=current["sub_question"], reason=error.code)
     _stream_plan(runtime, update["plan"])
     return update, detail
@@ -185,15 +183,15 @@ async def _search_and_read(state: StepInput, run: Run) -> Result:
     headings = tuple(filter(None, dict.fromkeys([current["section"], *state["headings"]])))
     task = Task(state["question"], sub_question, _aspects_of(state["aspects"]), tuple(state["past"]), headings)
     model, rules = researchers(run)
-    by_model = partial(model.write_query, task) if model else None
-    query, notes = await model_or_rules(time_left(run), by_model, partial(rules.write_query, task))
+    query, notes = await model_or_rules(time_left(run), model, rules, lambda one: one.write_query(task))
     passages, source, web_notes = await _find(current["tool"], query, run, on_web=state["web"])
     selected = passages[:_MAX_READ]
     from_ledger = bool(passages) and LEDGER_LEG in passages[0].ranks
     reading, reading_notes = Reading(), list[NoticeRecord]()
     if selected:
-        reads = partial(model.read, task, selected) if model else None
-        reading, reading_notes = await model_or_rules(time_left(run), reads, partial(rules.read, task, selected))
+        reading, reading_notes = await model_or_rules(
+            time_left(run), model, rules, lambda one: one.read(task, selected)
+        )
     finished: StepRecord = {
         "id": current["id"],
         "status": "done" if selected else "empty",
@@ -207,7 +205,7 @@ async def _search_and_read(state: StepInput, run: Run) -> Result:
     update = {
         "plan": [finished],
         "ledger": _ledger_entries(current["id"], passages, reading, source),
-        "past": [_build_past_step(current, reading.summary, reading.met)],
+        "past": [PastStep(step=current["id"], summary=reading.summary, met=list(reading.met))],
         "met": list(reading.met),
         "searches": 0 if from_ledger else 1,
         "notes": [*notes, *web_notes, *reading_notes],
@@ -259,10 +257,6 @@ def _ledger_entries(
         }
         for place, passage in enumerate(passages)
     }
-
-
-def _build_past_step(current: StepRecord, summary: str, met: Sequence[str]) -> PastStep:
-    return {"step": current["id"], "summary": summary, "met": list(met)}
 
 
 async def review(state: ResearchState, runtime: Running) -> Result:
@@ -340,12 +334,10 @@ async def _decide(state: ResearchState, run: Run) -> tuple[NextAction, str, list
         tuple(aspect for aspect in _aspects_of(state["aspects"]) if aspect.id not in set(state["met"])),
         tuple(step["sub_question"] for step in _open_steps(state["plan"])),
     )
-    remaining = max(0, _MAX_REVISIONS - state["revisions"])
-    by_rules = _MAX_ROUNDS if model is None else remaining
-    by_model = partial(model.decide, progress, revisions=remaining) if model else None
+    revisions = max(0, _MAX_REVISIONS - state["revisions"]) if model else _MAX_ROUNDS
     with run.budget.reserve(CALLS_RESERVED):
         choice, notes = await model_or_rules(
-            time_left(run), by_model, partial(rules.decide, progress, revisions=by_rules)
+            time_left(run), model, rules, lambda one: one.decide(progress, revisions=revisions)
         )
     return choice, "rules" if model is None or notes else "model", notes
 

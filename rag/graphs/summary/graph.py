@@ -29,8 +29,8 @@ from rag.graphs.common import (
     add_steps,
     blank_fields,
     check_question,
-    check_text_so_far,
     question_of,
+    select_cited,
     start_turn,
     unless_ended,
     write_or_quote,
@@ -310,9 +310,7 @@ def _find_unsupported(check: Check) -> list[tuple[int, int]]:
 def _result(check: Check, passages: Sequence[Passage]) -> dict[str, Any]:
     """Return the text with its citations, and the cited passages."""
     result = check.result()
-    cited = [(citation.url_hash, citation.start) for citation in result.citations]
-    used = [one for one in passages if any(key == one.url_hash and one.start <= at < one.end for key, at in cited)]
-    return {**result.plain(), "passages": [asdict(passage) for passage in used]}
+    return {**result.plain(), "passages": [asdict(one) for one in select_cited(passages, result.citations)]}
 
 
 def _end_state(state: SummaryState, check: Check, struck: int) -> dict[str, Any]:
@@ -341,18 +339,16 @@ def _store(state: SummaryState, result: Mapping[str, Any], run: Run) -> None:
     reader.save_summary(page, language, run.reasoner.name, summary)
 
 
-async def rescue(run: Run) -> Mapping[str, Any]:
-    """Return the last state of an interrupted run, with its text so far, or quotes from what it read."""
+async def rescue(run: Run) -> dict[str, Any]:
+    """Return quotes from what an interrupted run read; {} if it read nothing."""
     state: Any = run.state
-    if partial := await check_text_so_far(run):
-        return {**state, **partial}
     if not state.get("parts"):
-        return run.state
+        return {}
     passages = _passages(state)
     check = await asyncio.to_thread(Check, _quote(state["parts"]), passages)
     check = await asyncio.to_thread(Check, remove_spans(check.text, _find_unsupported(check)), passages)
     result = _result(check, passages)
-    return {**state, **result, "composed": "quoted", "outcome": "caveat" if result["text"] else "failed"}
+    return {**result, "composed": "quoted", "outcome": "caveat" if result["text"] else "failed"}
 
 
 def _passages(state: SummaryState) -> list[Passage]:
