@@ -30,6 +30,10 @@ def run_of(app: App, cases: list[Case], *settings: Setting, **how: Any) -> str:
     return run_id
 
 
+def figures_of(app: App, run_id: str, setting: str = "") -> dict[str, float]:
+    return {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id, setting))}
+
+
 FEW = Setting(k=3, fetch_k=3)
 
 
@@ -55,7 +59,7 @@ def test_the_main_figures_of_a_run_are_the_means_of_its_questions(app: App, run_
     main = app.evaluation.main_figures(run_id)
     assert list(main) == ["fast", FEW.name]
     for setting, means in main.items():
-        exact = {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id, setting))}
+        exact = figures_of(app, run_id, setting)
         seconds = [row.answer.seconds for row in app.evaluation.runs.rows(run_id, setting)]
         assert means.pop("seconds") == pytest.approx(sum(seconds) / len(seconds), abs=0.01)
         assert set(means) >= {"recall@4000", "refusal_right", "failed"}
@@ -76,7 +80,7 @@ def test_what_is_measured_is_what_people_get(app: App) -> None:
 
 
 def test_refusals(app: App, run_id: str) -> None:
-    figures = {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id))}
+    figures = figures_of(app, run_id)
     assert figures["refusal_recall"] == 1.0
     assert figures["answerable_auroc"] > 0.9
     bins = app.evaluation.calibration(Side(run_id))
@@ -169,16 +173,12 @@ def label_all(app: App, count: int) -> None:
 def test_a_chat_model_and_none_side_by_side(settings: Settings) -> None:
     with ChatServer(rules) as server, closing(with_model(settings, server)) as app:
         run_id = run_of(app, town_cases()[:2], Setting(), Setting(model=NO_MODEL), CLASSIC, judge=True)
-        figures = {
-            name: {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id, name))}
-            for name in ("fast", "fast/none", "classic")
-        }
+        figures = {name: figures_of(app, run_id, name) for name in ("fast", "fast/none", "classic")}
         assert figures["fast"]["calls"] == figures["classic"]["calls"] == 1.0 > figures["fast/none"]["calls"]
         assert not JUDGE_METRICS & set(figures["fast"]), "nobody has labelled anything yet"
         assert any(values["faithfulness"] is not None for values in app.evaluation.runs.scores(run_id).values())
         label_all(app, 100)
-        shown = {one.metric.name for one in app.evaluation.figures(Side(run_id))}
-        assert "faithfulness" in shown
+        assert "faithfulness" in figures_of(app, run_id)
         sides = [Side(run_id), Side(run_id, "classic")]
         assert "faithfulness" in {one.metric.name for one in app.evaluation.compare(sides)[0]}
         assert figures["classic"]["tokens"] > 0

@@ -24,8 +24,8 @@ from tests.support.waiting import until
 class Gate:
     """A model that answers like `rules`; while `shut`, it waits with its answers."""
 
-    def __init__(self) -> None:
-        self.shut, self.asked = False, 0
+    def __init__(self, *, shut: bool = False) -> None:
+        self.shut, self.asked = shut, 0
 
     def __call__(self, request: Request) -> Any:
         self.asked += 1
@@ -98,8 +98,7 @@ def test_what_is_written_without_the_model_is_no_answer_of_it(app: App) -> None:
 
 @pytest.mark.parametrize("end", ["pause", "cancel", "delete"])
 def test_whoever_ends_a_run_has_its_model_forgotten(app: App, end: str) -> None:
-    gate = Gate()
-    gate.shut = True  # the run ends during a question, not between two
+    gate = Gate(shut=True)  # the run ends during a question, not between two
     with ChatServer(gate, key="ann's") as server:
         run_id = start_run(app, connect(app, server, "ann's", "browser"))
         until(lambda: gate.asked)
@@ -114,8 +113,7 @@ def test_whoever_ends_a_run_has_its_model_forgotten(app: App, end: str) -> None:
 
 
 def test_of_a_connected_model_a_run_keeps_whose_it_is_and_no_key(app: App) -> None:
-    gate = Gate()
-    gate.shut = True
+    gate = Gate(shut=True)
     with ChatServer(gate, key="a-typed-key") as server:
         start_run(app, connect(app, server, "a-typed-key", "browser"))
         until(lambda: gate.asked)
@@ -172,8 +170,7 @@ def test_drafts_that_the_operators_model_writes_count_too(settings: Settings) ->
 
 
 def test_a_question_of_a_run_is_one_of_the_persons_answers_under_way(settings: Settings) -> None:
-    gate = Gate()
-    gate.shut = True
+    gate = Gate(shut=True)
     with ChatServer(gate) as server, closing(with_model(settings, server, answers_per_person=1)) as app:
         run_id = start_run(app, None, "ann", 2, person="ann")
         until(lambda: gate.asked)
@@ -187,8 +184,7 @@ def test_a_question_of_a_run_is_one_of_the_persons_answers_under_way(settings: S
 
 def test_a_run_waits_while_the_person_has_too_many_answers(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag.evaluation.runs._RETRY_SECONDS", 0.02)
-    gate = Gate()
-    gate.shut = True
+    gate = Gate(shut=True)
     with ChatServer(gate) as server, closing(with_model(settings, server, answers_per_person=1)) as app:
         app.converse(Question("What was the toll?", ("main",)), owner="ann", person="ann")
         until(lambda: gate.asked)
