@@ -27,6 +27,7 @@ from tests.support.research_model import ResearchModel, step
 
 BOTH = "When did Mount Aso erupt, and when was the bridge opened?"
 FIRST, SECOND = "When did Mount Aso erupt?", "When was the bridge opened?"
+CONTINUE = {"ChoiceReply": {"action": "continue", "justification": "", "steps": []}}
 
 
 @pytest.fixture
@@ -105,8 +106,7 @@ def test_a_follow_up_search_by_rules_is_a_question_and_no_gap(runs: Runs, is_fou
 
 
 def test_a_step_waits_for_those_that_it_needs(runs: Runs, retriever: FakeRetriever) -> None:
-    model = ResearchModel(steps=(step(FIRST), step(SECOND, needs=[1])))
-    model.replies["ChoiceReply"] = {"action": "continue", "justification": "go on", "steps": []}
+    model = ResearchModel(steps=(step(FIRST), step(SECOND, needs=[1])), replies=CONTINUE)
     answer = research(runs, model, retriever)
     assert retriever.queries == [FIRST, SECOND]
     assert [(one["action"], one["by"]) for one in answer.trail["decisions"]] == [
@@ -149,7 +149,7 @@ def _refused(_: Request) -> Reply:
 
 
 ADVERSARIES: dict[str, dict[str, Any]] = {
-    "always continue": {"ChoiceReply": {"action": "continue", "justification": "", "steps": []}},
+    "always continue": CONTINUE,
     "broken JSON": dict.fromkeys(("PlanReply", "QueryReply", "ReadReply", "ChoiceReply", "MendReply"), _broken),
     "refusals": dict.fromkeys(("PlanReply", "QueryReply", "ReadReply", "ChoiceReply", "MendReply"), _refused),
     "nothing is ever met": {"ReadReply": {"sentences": [], "summary": "", "met": []}},
@@ -199,8 +199,8 @@ def test_searches_end_at_their_limit(runs: Runs, retriever: FakeRetriever) -> No
 
 
 def test_a_person_changes_the_plan_while_it_is_carried_out(runs: Runs, retriever: FakeRetriever) -> None:
-    model = ResearchModel(steps=(step(FIRST), step("Who built it?", needs=[1]), step("Who paid?", needs=[1])))
-    model.replies["ChoiceReply"] = {"action": "continue", "justification": "", "steps": []}
+    steps = (step(FIRST), step("Who built it?", needs=[1]), step("Who paid?", needs=[1]))
+    model = ResearchModel(steps=steps, replies=CONTINUE)
     changes: list[Change] = []
     retriever.before = lambda: changes.extend(
         [
@@ -223,8 +223,8 @@ def test_a_person_changes_the_plan_while_it_is_carried_out(runs: Runs, retriever
 
 
 def test_a_person_ends_the_search(runs: Runs, retriever: FakeRetriever) -> None:
-    model = ResearchModel(steps=(step(FIRST), step(SECOND, needs=[1])), report="Mount Aso erupted in 1953 [1].")
-    model.replies["ChoiceReply"] = {"action": "continue", "justification": "", "steps": []}
+    steps, report = (step(FIRST), step(SECOND, needs=[1])), "Mount Aso erupted in 1953 [1]."
+    model = ResearchModel(steps=steps, report=report, replies=CONTINUE)
     changes: list[Change] = []
     retriever.before = lambda: changes.append(Change("finish"))
     answer = research(runs, model, retriever, changes=changes)
@@ -341,8 +341,7 @@ def test_a_search_can_be_confined_to_headings_of_what_was_found(runs: Runs, retr
         seen.append(request.last)
         return {"query": SECOND, "search": "hybrid", "reason": "", "section": "Part 1"}
 
-    model = ResearchModel(steps=(step(FIRST), step(SECOND, needs=[1])), replies={"QueryReply": worded})
-    model.replies["ChoiceReply"] = {"action": "continue", "justification": "", "steps": []}
+    model = ResearchModel(steps=(step(FIRST), step(SECOND, needs=[1])), replies={**CONTINUE, "QueryReply": worded})
     retriever.default = [passage(1, VOLCANO)]
     retriever.by_query = {}
     research(runs, model, retriever)

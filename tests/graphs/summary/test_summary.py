@@ -16,7 +16,6 @@ from rag.graphs.summary.gathering import leading_sentences
 from rag.locales import say
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.run import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.store.values import Filters
@@ -75,10 +74,6 @@ class Pages:
         self.summaries[page.url_hash, page.text_hash, language, by] = {**summary, "made": "2026-02-01T00:00:00+00:00"}
 
 
-def quoting() -> ExtractiveReasoner:
-    return make_quoter()
-
-
 @contextmanager
 def model(script: Callable[[Request], Reply | str] = rules) -> Iterator[tuple[ChatReasoner, ChatServer]]:
     with ChatServer(script) as server:
@@ -87,14 +82,14 @@ def model(script: Callable[[Request], Reply | str] = rules) -> Iterator[tuple[Ch
 
 def begin(runs: Runs, pages: Pages, text: str, reasoner: Reasoner, scope: Filters, options: RunOptions) -> str:
     question = Question(text, mode="summary", scope=scope, options=options)
-    return runs.start(question, reasoner=reasoner, retriever=FakeRetriever(reader=pages), quoter=quoting())
+    return runs.start(question, reasoner=reasoner, retriever=FakeRetriever(reader=pages), quoter=make_quoter())
 
 
 def ask(
     runs: Runs, pages: Pages, text: str, reasoner: Reasoner | None = None, scope: Filters | None = None, **options: Any
 ) -> Answer:
     chosen = RunOptions(**options)
-    answer = runs.wait(begin(runs, pages, text, reasoner or quoting(), scope or Filters(), chosen), 60)
+    answer = runs.wait(begin(runs, pages, text, reasoner or make_quoter(), scope or Filters(), chosen), 60)
     borne_out(answer, pages)
     return answer
 
@@ -183,7 +178,7 @@ def test_without_a_name_a_summary_is_of_the_pages_last_cited(runs: Runs, wished:
     pages = Pages([page("Tea", "Tea is grown in many places of the world."), page("Ferry fares", FARES)])
     history = [Exchange("Where?", "There [1].", pages=("tea",)), Exchange("Hello", "Hello!")]
     question = Question(wished, mode="summary")
-    run_id = runs.start(question, reasoner=quoting(), retriever=FakeRetriever(reader=pages), history=history)
+    run_id = runs.start(question, reasoner=make_quoter(), retriever=FakeRetriever(reader=pages), history=history)
     assert {one.title for one in runs.wait(run_id, 60).citations} == titles
 
 
