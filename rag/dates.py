@@ -169,7 +169,7 @@ def shift_day(day: date, duration: str, sign: int) -> date:
     """
     earlier, unit = -sign * _read_count(duration.lower()), _read_unit(duration.lower())
     if unit in ("hour", "小时"):
-        return day - timedelta(hours=earlier) if earlier >= 24 else day
+        return day - timedelta(days=int(earlier / 24))
     if unit in ("day", "天", "日", "week", "周", "星期", "礼拜"):
         return day - timedelta(days=earlier * (1 if unit in ("day", "天", "日") else 7))
     year, month = _shift_month(day, -round(earlier * (12 if unit in ("year", "年") else 1)))

@@ -55,6 +55,7 @@ def run(name: str, said: str, resources: ToolResources = RESOURCES) -> str:
         ("days between 1 March 2026 and 5 May 2026", "65 days between Sunday, 1 March 2026 and Tuesday, 5 May 2026."),
         ("what weekday was 14 July 1789?", "Tuesday, 14 July 1789."),
         ("1000 days from today", "Sunday, 19 August 2029 is in 1000 days."),
+        ("48 hours from today", "Wednesday, 25 November 2026 is in 2 days."),
         ("two weeks before 25 December", "Friday, 11 December 2026: 14 days before Friday, 25 December 2026."),
         ("31 January 2027 plus one month", "Sunday, 28 February 2027: 28 days after Sunday, 31 January 2027."),
         ("is 2028 a leap year?", "2028 is a leap year."),
