@@ -3,12 +3,13 @@
     python -m benchmarks.answer_reader [--data FOLDER] [--minutes 20 32] [--start FILE] [--out FILE]
 
 The first stage trains on half of xquad's paragraphs, asked in both languages, and on chroma; the second on the same
-half of xquad and, twice, on the questions of `benchmarks.reader_questions` that are not held out. Distractors are
-search results for the former, and the rest of the page for the latter. The set `natural`, its pages and the other half
-of xquad are not read. The loss is a softmax over the lines of up to three stretches and "none of them" (Clark & Gardner
-2018, "Simple and Effective Multi-Paragraph Reading Comprehension", arXiv 1710.10723); for one question in five, the
-answering lines are dropped. With --start, the result is the mean of those weights and the trained ones (Wortsman et al.
-2021, "Robust Fine-Tuning of Zero-Shot Models", arXiv 2109.01903). The file has the differences from the built-in
+half of xquad and on the questions of `benchmarks.reader_questions` that are not held out. Distractors of the former are
+search results. The latter have the sentences of the true text of their page, and a sample also what a search finds in
+all pages as the app reads them; questions about authors and dates only so. The set `natural`, its pages and the other
+half of xquad are not read. The loss is a softmax over the lines of up to three stretches and "none of them" (Clark &
+Gardner 2018, "Simple and Effective Multi-Paragraph Reading Comprehension", arXiv 1710.10723); for one question in five,
+the answering lines are dropped. With --start, the result is the mean of those weights and the trained ones (Wortsman et
+al. 2021, "Robust Fine-Tuning of Zero-Shot Models", arXiv 2109.01903). The file has the differences from the built-in
 weights as low-rank factors (truncated SVD).
 """
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 import argparse
 import random
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -31,12 +32,24 @@ from torch import nn
 
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset, is_trained_on, load, sample_evenly, variant
 from benchmarks.measured_app import MeasuredApp, import_set, measured_app
-from benchmarks.reader_questions import read_pages, read_questions
+from benchmarks.reader_questions import (
+    address_of,
+    cite,
+    load_bylines,
+    read_pages,
+    read_questions,
+    read_sources,
+)
 from rag.evaluation.metrics import normalise_text
+from rag.ingest.batch import ingest_all
 from rag.models.cross_encoders import MAX_TOKENS, WEIGHTS, TitledSentence, TokenizedLines
 from rag.models.model_files import BUILTIN, find_model
 from rag.models.transformer import Tokens, pad_rows, read_bert
 from rag.reasoning.extractive import FEATURES, quotables
+from rag.text import terms
+from rag.types import Passage
+
+Row = dict[str, Any]
 
 RANK: Final = 64
 _CHROMA: Final = 240
@@ -44,6 +57,9 @@ _BATCH_SIZE: Final = 8  # questions
 _STRETCHES: Final = 3
 _WITHOUT_ANSWER: Final = 0.2
 _SHORT_ANSWER: Final = 60  # characters; the sentence has to contain an answer up to this length
+_CLEAR_ANSWER: Final = 8  # characters from which an answer is enough to recognise its sentence in the same page
+_SEARCHES: Final = 4_000  # questions about true texts that are also searched for
+_PAGE_CHUNKS: Final = 40
 _MEANING: Final = FEATURES["similarity"]
 
 
@@ -66,20 +82,31 @@ def main() -> int:
             example
             for name in ("xquad-en", "xquad-zh")
             for half in _halves(options.data, name)
-            for example in _searches(app, half, tokens)
+            for example in _searches(app, _import(app, half), half.questions, tokens)
         ]
         chroma = load(options.data / "chroma")
-        chroma_sample = Dataset("chroma", chroma.pages, sample_evenly(chroma.questions, _CHROMA))
-        first_stage = [*xquad, *_searches(app, chroma_sample, tokens)]
-        own_examples = list(_own_pages(app, options.data, tokens))
+        first_stage = [*xquad, *_searches(app, _import(app, chroma), sample_evenly(chroma.questions, _CHROMA), tokens)]
+        second_stage = [(xquad, 0.18), *_page_questions(app, options.data, tokens)]
     reader = Reader(options.start)
-    for examples, minutes in zip((first_stage, [*xquad, *own_examples, *own_examples]), options.minutes, strict=True):
+    for groups, minutes in zip(([(first_stage, 1.0)], second_stage), options.minutes, strict=True):
         if minutes:
-            _fit(reader, examples, 60 * minutes)
+            _fit(reader, groups, 60 * minutes)
     if options.start:
         reader.average_with(options.start)
     save_file(reader.differences(), options.out)
     return 0
+
+
+def _page_questions(app: MeasuredApp, folder: Path, tokens: Tokens) -> Iterator[tuple[list[Example], float]]:
+    """Yield three groups of examples about web pages, each with its share of the second stage."""
+    pages, rows = read_pages(folder), read_questions(held_out=False)
+    yield list(_own_pages(app, pages, rows, tokens)), 0.35
+    app.libraries.create("pages")
+    list(ingest_all(app.imports.ingestor("pages"), read_sources(folder, {row["url"] for row in rows})))
+    sample = [cite(row, pages) for row in random.Random(3).sample(rows, _SEARCHES)]
+    yield list(_searches(app, "pages", sample, tokens)), 0.35
+    bylines = load_bylines(folder, held_out=False)
+    yield list(_searches(app, "pages", bylines.questions, tokens)), 0.12
 
 
 def _options() -> argparse.Namespace:
@@ -99,54 +126,77 @@ def _halves(folder: Path, name: str) -> Iterator[Dataset]:
         yield Dataset(name, data.pages, rows)
 
 
-def _searches(app: MeasuredApp, data: Dataset, tokens: Tokens) -> Iterator[Example]:
-    """Yield an example per question of a set, with the sentences of the passages that a search finds."""
+def _import(app: MeasuredApp, data: Dataset) -> str:
+    """Import the pages of a set once; return its library."""
     if not app.libraries.has(data.name):
         import_set(app, data, "semantic", data.name)
-    quoter = app.quoter(data.name)
-    for row in data.questions:
-        passages = app.search(row["question"], library=data.name).passages
-        sentences, columns = quoter.score_sentences(row["question"], passages)
-        lines = [sentence.line(passages) for sentence in sentences]
-        scores = columns @ np.array(list(FEATURES.values()))
-        yield _make_example(row, tokens, lines, [sentence.unit.leads for sentence in sentences], scores)
+    return data.name
 
 
-def _own_pages(app: MeasuredApp, folder: Path, tokens: Tokens) -> Iterator[Example]:
-    """Yield an example per question that ships with this command, with the sentences of its page."""
-    pages, rows = read_pages(folder), read_questions(held_out=False)
-    for url, questions in groupby(sorted(rows, key=itemgetter("url")), key=itemgetter("url")):
-        yield from _cases(app, pages[url], questions, tokens)
+def _searches(app: MeasuredApp, library: str, rows: Sequence[Row], tokens: Tokens) -> Iterator[Example]:
+    """Yield an example per question, with the sentences of the passages that a search finds.
 
-
-def _cases(app: MeasuredApp, page: dict[str, Any], rows: Iterable[dict[str, Any]], tokens: Tokens) -> Iterator[Example]:
-    parts = [part for part in quotables(page["text"]) if normalise_text(part.text)]
-    vectors = app.models.embedding.encode_passages([f"{page['title']}. {part.text}" for part in parts])
-    lines, leads = [TitledSentence(0, page["title"], "", part.text) for part in parts], [part.leads for part in parts]
+    If none of them answers a question that has an answer, those of its page; if none of these does, no example.
+    """
+    pages = {page.url: page.url_hash for page in app.library(library).pages()}
     for row in rows:
-        scores = _MEANING * (vectors @ app.models.embedding.encode_query(row["question"]))
-        quote, answer = ([page["text"][slice(*row[key])]] if key in row else [] for key in ("quote", "answer"))
-        case = {"question": row["question"], "answers": answer, "evidence": [{"quote": one} for one in quote]}
-        yield _make_example(case, tokens, lines, leads, scores)
+        example = _search(app, library, row, app.search(row["question"], library=library).passages, tokens)
+        if row["evidence"] and not any(example.answers):
+            url_hash = pages.get(row["evidence"][0]["url"])
+            passages = app.library(library).chunks(url_hash)[:_PAGE_CHUNKS] if url_hash else []
+            example = _search(app, library, row, passages, tokens)
+        if any(example.answers) or (example.order and not row["evidence"]):
+            yield example
+
+
+def _search(app: MeasuredApp, library: str, row: Row, passages: Sequence[Passage], tokens: Tokens) -> Example:
+    sentences, columns = app.quoter(library).score_sentences(row["question"], passages)
+    lines, leads = [sentence.line(passages) for sentence in sentences], [sentence.unit.leads for sentence in sentences]
+    urls = [passages[line.passage].url for line in lines]
+    return _make_example(row, tokens, lines, urls, leads, columns @ np.array(list(FEATURES.values())))
+
+
+def _own_pages(app: MeasuredApp, pages: Mapping[str, Row], rows: Iterable[Row], tokens: Tokens) -> Iterator[Example]:
+    """Yield an example per question, with the sentences of the true text of its page."""
+    for url, questions in groupby(sorted(rows, key=itemgetter("url")), key=itemgetter("url")):
+        page = pages[url]
+        parts = [part for part in quotables(page["text"]) if normalise_text(part.text)]
+        vectors = app.models.embedding.encode_passages([f"{page['title']}. {part.text}" for part in parts])
+        lines = [TitledSentence(0, page["title"], "", part.text) for part in parts]
+        leads, urls = [part.leads for part in parts], [address_of(url)] * len(parts)
+        for row in questions:
+            scores = _MEANING * (vectors @ app.models.embedding.encode_query(row["question"]))
+            yield _make_example(cite(row, pages), tokens, lines, urls, leads, scores)
 
 
 def _make_example(
-    row: dict[str, Any],
+    row: Row,
     tokens: Tokens,
     lines: Sequence[TitledSentence],
+    urls: Sequence[str],
     leads: list[bool],
     scores: np.ndarray[Any, Any],
 ) -> Example:
-    golds, quotes = list(map(normalise_text, row["answers"])), [normalise_text(one["quote"]) for one in row["evidence"]]
-    short = bool(golds) and min(map(len, golds)) < _SHORT_ANSWER
-
-    def answers(text: str) -> bool:
-        is_in_evidence = any(text in quote or quote in text for quote in quotes)
-        return bool(text) and is_in_evidence and (not short or any(gold in text for gold in golds))
-
     order = [place for place in np.argsort(-scores).tolist() if not leads[place]]
-    answering = [answers(normalise_text(line.text)) and not lead for line, lead in zip(lines, leads, strict=True)]
+    answering = [
+        any(url == one["url"] and _answers(row, one["quote"], line.text) for one in row["evidence"]) and not lead
+        for line, url, lead in zip(lines, urls, leads, strict=True)
+    ]
     return Example(TokenizedLines(tokens, row["question"], lines), order, answering, leads)
+
+
+def _answers(row: Row, quote: str, text: str) -> bool:
+    """Return whether a sentence is in the quote or, with a short answer, says the same in other lines than the quote.
+
+    The app reads a page in other lines than its true text has.
+    """
+    line, evidence = normalise_text(text), normalise_text(quote)
+    golds = [gold for gold in map(normalise_text, row["answers"]) if len(gold) < _SHORT_ANSWER]
+    if not golds:
+        return bool(line) and (line in evidence or evidence in line)
+    words, quoted = set(terms(text)), set(terms(quote))
+    is_alike = 2 * len(words & quoted) >= min(len(words), len(quoted))
+    return any(gold in line and (is_alike or len(gold) >= _CLEAR_ANSWER) for gold in golds)
 
 
 class Reader(nn.Module):
@@ -217,17 +267,21 @@ class Reader(nn.Module):
         return {name: weight.detach().half().contiguous() for name, weight in weights.items()}
 
 
-def _fit(reader: Reader, examples: list[Example], seconds: float) -> None:
-    """Train for `seconds`; the learning rate warms up for a twentieth of the time, then decays linearly."""
+def _fit(reader: Reader, groups: Sequence[tuple[Sequence[Example], float]], seconds: float) -> None:
+    """Train for `seconds` on groups of examples, each with its share of the questions.
+
+    The learning rate warms up for a twentieth of the time, then decays linearly.
+    """
     chance, began = random.Random(1), time.monotonic()
     heads = [*reader.wide.parameters(), *reader.narrow.parameters()]
-    groups = [{"params": list(reader.body.encoder.parameters()), "lr": 8e-5}, {"params": heads, "lr": 1e-3}]
-    optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
+    rates = [{"params": list(reader.body.encoder.parameters()), "lr": 8e-5}, {"params": heads, "lr": 1e-3}]
+    optimizer = torch.optim.AdamW(rates, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: _rate((time.monotonic() - began) / seconds))
     reader.train()
     losses: list[float] = []
     while time.monotonic() - began < seconds:
-        batch = chance.sample(examples, _BATCH_SIZE)
+        sources = chance.choices([group for group, _ in groups], [share for _, share in groups], k=_BATCH_SIZE)
+        batch = list(map(chance.choice, sources))
         stretches = [_stretches(example, chance) for example in batch]
         inputs = [(example.coded, lines) for example, lines in zip(batch, stretches, strict=True)]
         loss = torch.stack([_loss(*one) for one in zip(reader(inputs), batch, stretches, strict=True)]).mean()

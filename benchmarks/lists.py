@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,14 +24,12 @@ import numpy as np
 
 from benchmarks import report
 from benchmarks.datasets import DEFAULT_FOLDER
-from benchmarks.extraction_labels import read_page, read_truth
 from benchmarks.intervals import format_mean
 from benchmarks.measured_app import MeasuredApp, measured_app
-from benchmarks.reader_questions import read_written_pages
+from benchmarks.reader_questions import read_sources
 from rag.app import Question
 from rag.evaluation.metrics import normalise_text
 from rag.ingest.batch import ingest_all
-from rag.ingest.sources import Source, record_sources
 from rag.reasoning import extractive
 from rag.text import strip_citations
 
@@ -44,14 +42,6 @@ WAYS = {
 }
 """Constants of `rag.reasoning.extractive` to replace, by way."""
 FIGURES = ("recall", "F1", "lines")
-
-
-def read_sources(folder: Path, keys: set[str]) -> Iterator[Source]:
-    """Yield the pages with these ids or addresses."""
-    for row in read_truth(folder / name for name in ("wcxb", "aeb") if (folder / name).is_dir()):
-        if row["id"] in keys:
-            yield Source(row["url"], row["url"], "web", data=read_page(row), content_type="text/html")
-    yield from record_sources((json.dumps(one) for one in read_written_pages() if one["url"] in keys), "written")
 
 
 def score(text: str, items: Sequence[str]) -> tuple[float, float, float]:

@@ -4,19 +4,26 @@
 the places are characters of the page's text. A row without them is a near miss: the page is about its subject and
 doesn't answer it. A row with "held_out" is only tested on, as are all rows about its page. The pages are those of wcxb,
 of aeb (by id) and of xquad-zh, and written ones in `answer_reader_pages.jsonl`: {"url", "title", "text"}.
+
+`byline_questions.jsonl` has questions about the authors and dates of these pages and of posts in them. Its quotes and
+answers are texts of the pages as the app reads them, since the true texts of wcxb and aeb have no bylines.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.datasets import Dataset, load
+from benchmarks.extraction_labels import read_page, read_truth
+from rag.ingest.sources import Source, record_sources
 
 QUESTIONS: Final = Path(__file__).with_name("answer_reader_questions.jsonl")
 PAGES: Final = Path(__file__).with_name("answer_reader_pages.jsonl")
+BYLINES: Final = Path(__file__).with_name("byline_questions.jsonl")
 HELD_OUT: Final = "held-out"
 """The name of the set of questions about pages that nothing was trained on."""
 
@@ -24,6 +31,36 @@ HELD_OUT: Final = "held-out"
 def read_questions(*, held_out: bool) -> list[dict[str, Any]]:
     """Return the rows to test on, or those to train on."""
     return [row for row in _read(QUESTIONS) if row.get("held_out", False) is held_out]
+
+
+def load_bylines(folder: Path, *, held_out: bool) -> Dataset:
+    """Return the questions about authors and dates as a set without pages: `read_sources` has them."""
+    rows = [
+        {
+            **row,
+            "id": f"bylines-{row['lang']}-{_language_of(row['url'])}-{number}",
+            "answers": [row["answer"]] if "answer" in row else [],
+            "evidence": [{"url": address_of(row["url"]), "quote": row["quote"]}] if "quote" in row else [],
+        }
+        for number, row in enumerate(_read(BYLINES))
+        if row.get("held_out", False) is held_out
+    ]
+    return Dataset("bylines", [], rows, folder)
+
+
+def address_of(key: str) -> str:
+    """Return the address of a page: its `url`, unless that is an id of aeb."""
+    return key if key.startswith("http") else f"https://aeb.example/{key}"
+
+
+def read_sources(folder: Path, keys: Collection[str]) -> Iterator[Source]:
+    """Yield the pages with these ids or addresses; those of wcxb and aeb as HTML."""
+    for row in read_truth(folder / name for name in ("wcxb", "aeb") if (folder / name).is_dir()):
+        if row["id"] in keys or row["url"] in keys:
+            url = row["url"] or address_of(row["id"])
+            yield Source(url, url, "web", data=read_page(row), content_type="text/html")
+    texts = [*load(folder / "xquad-zh").pages, *read_written_pages()]
+    yield from record_sources((json.dumps(one) for one in texts if one["url"] in keys), "written")
 
 
 def read_written_pages() -> list[dict[str, Any]]:
@@ -54,24 +91,26 @@ def load_held_out(folder: Path) -> Dataset:
     """Return the held-out questions as a set, with the pages that they are about."""
     pages, rows = read_pages(folder), read_questions(held_out=True)
     keys = {row["url"] for row in rows}
-    urls = {key: key if key.startswith("http") else f"https://aeb.example/{key}" for key in keys}
-    texts = {key: pages[key]["text"] for key in keys}
     questions = [
-        {
-            **row,
-            "id": f"held-{row['lang']}-{_language_of(row['url'])}-{number}",
-            "answers": [texts[row["url"]][slice(*row["answer"])]] if "answer" in row else [],
-            "evidence": [{"url": urls[row["url"]], "quote": texts[row["url"]][slice(*row["quote"])]}]
-            if "quote" in row
-            else [],
-        }
+        cite(row, pages) | {"id": f"held-{row['lang']}-{_language_of(row['url'])}-{number}"}
         for number, row in enumerate(rows)
     ]
     kept = [
-        {"url": urls[key], "title": pages[key]["title"], "lang": _language_of(key), "text": texts[key]}
+        {"url": address_of(key), "title": pages[key]["title"], "lang": _language_of(key), "text": pages[key]["text"]}
         for key in sorted(keys)
     ]
     return Dataset(HELD_OUT, kept, questions, folder)
+
+
+def cite(row: dict[str, Any], pages: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return a row with the texts of its answer and its evidence, in the form of the sets."""
+    text, url = pages[row["url"]]["text"], address_of(row["url"])
+    return {
+        **row,
+        "url": url,
+        "answers": [text[slice(*row["answer"])]] if "answer" in row else [],
+        "evidence": [{"url": url, "quote": text[slice(*row["quote"])]}] if "quote" in row else [],
+    }
 
 
 def _language_of(url: str) -> str:

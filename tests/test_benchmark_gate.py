@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from benchmarks import gate, intervals, report
 from benchmarks.gate import MECHANISMS, Bench, Row
 from benchmarks.plain_search import Piece, PlainSearch, pieces_of
 from benchmarks.quoted import Quoted, _score
-from benchmarks.reader_questions import read_questions, read_written_pages
+from benchmarks.reader_questions import load_bylines, read_questions, read_written_pages
 from tests.support.hashed_model import HashedModel
 
 PAGES = [
@@ -127,10 +128,15 @@ def test_an_unknown_name_says_which_there_are(capsys: pytest.CaptureFixture[str]
     assert "astrology is not one of retrieval," in capsys.readouterr().err
 
 
+def _read_bylines(*, held_out: bool) -> list[dict[str, Any]]:
+    return load_bylines(Path(), held_out=held_out).questions
+
+
 class TestReaderQuestions:
     def test_no_page_is_both_trained_and_tested_on(self) -> None:
-        trained, tested = ({row["url"] for row in read_questions(held_out=held_out)} for held_out in (False, True))
-        assert tested and not trained & tested
+        for read in (read_questions, _read_bylines):
+            trained, tested = ({row["url"] for row in read(held_out=held_out)} for held_out in (False, True))
+            assert tested and not trained & tested
 
     def test_written_pages_contain_the_quotes_and_the_quotes_the_answers(self) -> None:
         texts = {page["url"]: page["text"] for page in read_written_pages()}
@@ -141,3 +147,7 @@ class TestReaderQuestions:
             if "quote" in row:
                 (start, end), (first, last) = row["quote"], row["answer"]
                 assert start <= first < last <= end <= len(texts[row["url"]])
+
+    def test_quotes_about_bylines_contain_the_answers(self) -> None:
+        answered = [row for held_out in (False, True) for row in _read_bylines(held_out=held_out) if row["evidence"]]
+        assert answered and all(row["answer"] in row["quote"] for row in answered)

@@ -44,7 +44,7 @@ CAVEAT_THRESHOLD: Final = 0.4
 SURE_THRESHOLD: Final = 0.9
 """From this value, the search overrules a small model that finds no answer, and passages are not graded."""
 UNDECIDED: Final = 0.5
-MIN_ANSWERED: Final = 0.4
+MIN_ANSWERED: Final = 0.36
 """Minimum probability from the reader at which quotes count as an answer: docs/decisions/0012-quoted-answers.md."""
 
 IMPROBABLE: Final = 0.1
