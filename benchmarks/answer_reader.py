@@ -61,6 +61,8 @@ _CLEAR_ANSWER: Final = 8  # characters from which an answer is enough to recogni
 _SEARCHES: Final = 4_000  # questions about true texts that are also searched for
 _PAGE_CHUNKS: Final = 40
 _MEANING: Final = FEATURES["similarity"]
+_RATES: Final = (8e-5, 1e-3)  # learning rates of the encoder and of the head
+_RATES_FROM_START: Final = (5e-5, 3e-4)
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def main() -> int:
     reader = Reader(options.start)
     for groups, minutes in zip(([(first_stage, 1.0)], second_stage), options.minutes, strict=True):
         if minutes:
-            _fit(reader, groups, 60 * minutes)
+            _fit(reader, groups, 60 * minutes, _RATES_FROM_START if options.start else _RATES)
     if options.start:
         reader.average_with(options.start)
     save_file(reader.differences(), options.out)
@@ -267,15 +269,17 @@ class Reader(nn.Module):
         return {name: weight.detach().half().contiguous() for name, weight in weights.items()}
 
 
-def _fit(reader: Reader, groups: Sequence[tuple[Sequence[Example], float]], seconds: float) -> None:
+def _fit(
+    reader: Reader, groups: Sequence[tuple[Sequence[Example], float]], seconds: float, rates: tuple[float, float]
+) -> None:
     """Train for `seconds` on groups of examples, each with its share of the questions.
 
-    The learning rate warms up for a twentieth of the time, then decays linearly.
+    The learning rates warm up for a twentieth of the time, then decay linearly.
     """
     chance, began = random.Random(1), time.monotonic()
     heads = [*reader.wide.parameters(), *reader.narrow.parameters()]
-    rates = [{"params": list(reader.body.encoder.parameters()), "lr": 8e-5}, {"params": heads, "lr": 1e-3}]
-    optimizer = torch.optim.AdamW(rates, weight_decay=0.01)
+    parts = zip((list(reader.body.encoder.parameters()), heads), rates, strict=True)
+    optimizer = torch.optim.AdamW([{"params": part, "lr": rate} for part, rate in parts], weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: _rate((time.monotonic() - began) / seconds))
     reader.train()
     losses: list[float] = []

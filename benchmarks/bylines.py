@@ -34,19 +34,18 @@ def main() -> int:
         texts = library.texts([page.url_hash for page in stored])
         data = replace(held_out, pages=[{"title": page.title, "text": texts[page.url_hash]} for page in stored])
         replies = natural_questions.by_app(app, "bylines", data)
-        nearest = [natural_questions.by_nearest(app, data, count) for count in (1, 2)]
+        nearest, nearest_two = natural_questions.by_nearest(app, data)
     answerable = [reply for reply in replies if reply.contains_answer is not None]
-    first, quotes = (
-        [float(bool(getattr(reply, figure))) for reply in answerable]
-        for figure in ("first_contains_answer", "contains_answer")
-    )
-    answered = [float(reply.answered) for reply in answerable]
-    others = [float(reply.answered) for reply in replies if reply.contains_answer is None]
+    others = [reply for reply in replies if reply.contains_answer is None]
+    figures = {
+        "first quote contains the answer": ([reply.first_contains_answer for reply in answerable], nearest),
+        "quotes contain the answer": ([reply.contains_answer for reply in answerable], nearest_two),
+        "answerable questions answered": ([reply.answered for reply in answerable], []),
+        "unanswerable questions answered": ([reply.answered for reply in others], []),
+    }
     rows = [
-        ["first quote contains the answer", str(len(first)), *map(format_mean, (first, list(map(float, nearest[0]))))],
-        ["quotes contain the answer", str(len(first)), *map(format_mean, (quotes, list(map(float, nearest[1]))))],
-        ["answerable questions answered", str(len(answered)), format_mean(answered), ""],
-        ["unanswerable questions answered", str(len(others)), format_mean(others), ""],
+        [name, str(len(ours)), format_mean([float(bool(one)) for one in ours]), format_mean(rival) if rival else ""]
+        for name, (ours, rival) in figures.items()
     ]
     print(report.table(["", "questions", "ours", "nearest one, two"], rows))
     return 0

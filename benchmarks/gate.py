@@ -163,10 +163,7 @@ def natural_answers(bench: Bench, name: str) -> Iterator[Row]:
     data = bench.data(name)
     replies = natural_questions.by_app(bench.app, bench.library(name).library, data)
     answerable, missing = ([one for one in replies if (one.contains_answer is None) is no] for no in (False, True))
-    nearest = {
-        way: natural_questions.by_nearest(bench.app, data, n)
-        for n, way in ((1, "nearest sentence"), (2, "nearest two"))
-    }
+    nearest = dict(zip(("nearest sentence", "nearest two"), natural_questions.by_nearest(bench.app, data), strict=True))
     for languages in (None, *sorted({one.languages for one in answerable})):
         own = [place for place, one in enumerate(answerable) if languages in (None, one.languages)]
         weights, label = intervals.bootstrap_weights(range(len(own))), f"{name} {languages}" if languages else name

@@ -46,17 +46,19 @@ def _ask(app: MeasuredApp, library: str, row: dict[str, Any]) -> Reply:
     return Reply(languages, answered, len(quotes), contains_answer(row, quotes), contains_answer(row, quotes[:1]))
 
 
-def by_nearest(app: MeasuredApp, data: Dataset, count: int) -> list[bool]:
-    """Return for each answerable question whether the `count` nearest sentences of all pages contain the answer."""
+def by_nearest(app: MeasuredApp, data: Dataset) -> tuple[list[bool], list[bool]]:
+    """Return for each answerable question whether the nearest sentence, and the nearest two, contain the answer."""
     lines = [
         (page["title"], page["text"][start:end]) for page in data.pages for start, end in split_sentences(page["text"])
     ]
     vectors = app.models.embedding.encode_passages([f"{title}. {text}" for title, text in lines])
     rows = [row for row in data.questions if row["evidence"]]
-    nearest = [np.argsort(-(vectors @ app.models.embedding.encode_query(row["question"])))[:count] for row in rows]
-    return [
-        contains_answer(row, [lines[place][1] for place in places]) for row, places in zip(rows, nearest, strict=True)
-    ]
+    nearest = [np.argsort(-(vectors @ app.models.embedding.encode_query(row["question"])))[:2] for row in rows]
+    texts = [[lines[place][1] for place in places] for places in nearest]
+    one, two = (
+        [contains_answer(row, found[:count]) for row, found in zip(rows, texts, strict=True)] for count in (1, 2)
+    )
+    return one, two
 
 
 def contains_answer(row: dict[str, Any], quotes: Sequence[str]) -> bool:
