@@ -38,7 +38,7 @@ def load_bylines(folder: Path, *, held_out: bool) -> Dataset:
     rows = [
         {
             **row,
-            "id": f"bylines-{row['lang']}-{_language_of(row['url'])}-{number}",
+            "id": f"bylines-{row['lang']}-{language_of(row['url'])}-{number}",
             "answers": [row["answer"]] if "answer" in row else [],
             "evidence": [{"url": address_of(row["url"]), "quote": row["quote"]}] if "quote" in row else [],
         }
@@ -92,11 +92,11 @@ def load_held_out(folder: Path) -> Dataset:
     pages, rows = read_pages(folder), read_questions(held_out=True)
     keys = {row["url"] for row in rows}
     questions = [
-        cite(row, pages) | {"id": f"held-{row['lang']}-{_language_of(row['url'])}-{number}"}
+        cite(row, pages) | {"id": f"held-{row['lang']}-{language_of(row['url'])}-{number}"}
         for number, row in enumerate(rows)
     ]
     kept = [
-        {"url": address_of(key), "title": pages[key]["title"], "lang": _language_of(key), "text": pages[key]["text"]}
+        {"url": address_of(key), "title": pages[key]["title"], "lang": language_of(key), "text": pages[key]["text"]}
         for key in sorted(keys)
     ]
     return Dataset(HELD_OUT, kept, questions, folder)
@@ -113,7 +113,7 @@ def cite(row: dict[str, Any], pages: dict[str, dict[str, Any]]) -> dict[str, Any
     }
 
 
-def _language_of(url: str) -> str:
+def language_of(url: str) -> str:
     """Return the language of a page of these questions."""
     return "zh" if url.startswith(("https://xquad-zh.", "https://pages.example/zh/")) else "en"
 

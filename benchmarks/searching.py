@@ -128,7 +128,7 @@ def time_stages(search: Callable[[str, Filters], object], questions: Sequence[Qu
     parts: Parts = {
         "other": [(Retriever, "search")],
         "legs": [(Library, "_run")],
-        "fusion": [(Tuning, "fuse_by_score")],
+        "fusion": [(Tuning, "fuse")],
         "fetch": [(Library, "_read_hits")],
         "mmr": [(retriever, "_select_diverse")],
         "idf": [(Library, "idf")],

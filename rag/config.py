@@ -54,7 +54,7 @@ class Settings(BaseSettings):
     reranker_model: str = ""
     reranker_base_url: str = ""
     reranker_api_key: SecretStr = SecretStr("")
-    pre_ranker: Literal["weighted", "rrf"] = "weighted"
+    pre_ranker: Literal["weighted", "rrf"] = "rrf"
     pre_top_k: int = Field(default=0, ge=0, le=500)
     verifier_model: str = ""
     searxng_url: str = ""

@@ -113,7 +113,9 @@ class PageReader:
         return next((one for one in self._libraries if one.stored_pages([url_hash])), self._libraries[0])
 
 
-K, LAMBDA = 10, 0.7
+K: Final = 10
+LAMBDA: Final = 0.85
+"""The weight of relevance in MMR; the rest is that of novelty."""
 DEFAULTS = Tuning()
 MMR_SHARE = 0.75
 """The share of the candidates that MMR selects, and sentence selection then reads."""
@@ -144,7 +146,6 @@ class Retriever:
         *,
         k: int = K,
         fetch_k: int = 0,
-        lambda_mult: float = LAMBDA,
         strategy: str = DEFAULT_STRATEGY,
         filters: Filters | None = None,
         earlier_questions: Sequence[str] = (),
@@ -156,7 +157,7 @@ class Retriever:
         fetch_k = fetch_k or max(0 if strategy == "classic" else self._tuning.fetch_k, 2 * k)
         engine = copy(self._engine)  # a copy, since it records failures of this search
         scope, earlier = filters or Filters(), tuple(earlier_questions)
-        request = SearchRequest(question, k, fetch_k, lambda_mult, scope, earlier, self._tuning)
+        request = SearchRequest(question, k, fetch_k, scope, earlier, self._tuning)
         times = [time.perf_counter()]
         result = STRATEGIES[strategy].find(request, engine)
         damaged = [hit.passage for hit in result.hits if not hit.passage.text]
@@ -164,7 +165,7 @@ class Retriever:
         times.append(time.perf_counter())
         pool = max(k, round(MMR_SHARE * len(hits)))
         candidates = [Candidate(hit.passage, place if place <= pool else None) for place, hit in enumerate(hits, 1)]
-        candidates = _select_diverse(hits, pool, lambda_mult) if result.diversify else candidates
+        candidates = _select_diverse(hits, pool) if result.diversify else candidates
         selected = [candidate.passage for candidate in candidates if candidate.place is not None]
         questions = (question, *result.translations)
         terms = [self._idf(one, earlier_questions) for one in questions]
@@ -222,12 +223,12 @@ class Retriever:
         return expand_to_parents(self._engine.library.passages(ids), self._engine.library)
 
 
-def _select_diverse(hits: Sequence[Hit], k: int, lambda_mult: float) -> list[Candidate]:
+def _select_diverse(hits: Sequence[Hit], k: int) -> list[Candidate]:
     if not hits:
         return []
     best = max(hit.passage.score for hit in hits) or 1.0
     similarity = pairwise_similarity([hit.vector for hit in hits], [hit.terms for hit in hits])
-    picks = mmr([hit.passage.score / best for hit in hits], similarity, k, lambda_mult)
+    picks = mmr([hit.passage.score / best for hit in hits], similarity, k, LAMBDA)
     return [
         Candidate(
             hits[pick.candidate].passage,

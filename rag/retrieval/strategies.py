@@ -44,28 +44,27 @@ class Tuning:
     """Settings of all searches.
 
     `dense_weight` and `sparse_weight` weigh the legs' scores, 0 to 1 each; only their ratio matters. `rrf_k` is the
-    constant of reciprocal rank fusion. A reranker gets the best `pre_top_k` candidates (0: all) by `pre_ranker`. A
-    search fetches `fetch_k` candidates, and uses up to `characters` of their text.
+    constant of reciprocal rank fusion. Strategies that don't decide it fuse by `pre_ranker`; a reranker gets the best
+    `pre_top_k` candidates (0: all). A search fetches `fetch_k` candidates, and uses up to `characters` of their text.
     """
 
     dense_weight: float = 0.75
     sparse_weight: float = 0.25
     rrf_k: float = RRF_K
     fetch_k: int = 40
-    pre_ranker: PreRanker = "weighted"
+    pre_ranker: PreRanker = "rrf"
     pre_top_k: int = 0
     characters: int = BUDGET
 
-    def fuse_by_score(self, legs: Legs) -> Mapping[str, float]:
+    def fuse(self, legs: Legs) -> dict[str, float]:
+        if self.pre_ranker == "rrf":
+            return reciprocal_rank_fusion(legs, self.rrf_k)
         return fuse_by_score(legs, self.dense_weight, self.sparse_weight)
-
-    def fuse_by_rank(self, legs: Legs) -> Mapping[str, float]:
-        return reciprocal_rank_fusion(legs, self.rrf_k)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A request for `k` passages selected from `fetch_k` candidates; `lambda_mult` weighs relevance in MMR.
+    """A request for `k` passages selected from `fetch_k` candidates.
 
     `earlier_questions` are the questions before this one, oldest first.
     """
@@ -73,7 +72,6 @@ class SearchRequest:
     question: str
     k: int = 10
     fetch_k: int = 40
-    lambda_mult: float = 0.7
     filters: Filters = field(default_factory=Filters)
     earlier_questions: tuple[str, ...] = ()
     tuning: Tuning = Tuning()
@@ -176,9 +174,12 @@ class Engine:
 
         A leg that cannot read the text, or whose model does not respond, does not vote; if none of `legs` votes,
         keywords do. `vector` (d,), L2-normalised, replaces the text in the dense leg. `others` are further queries in
-        the same round trip; `fuse` gets their legs as `dense.2`, `sparse.2` and so on.
+        the same round trip; `fuse`, by default the request's, gets their legs as `dense.2`, `sparse.2` and so on.
+        Fusion by rank also gets the leg `ACROSS` if the model reads several languages.
         """
         limit = limit or max(request.fetch_k, request.k)
+        by_rank = fuse is None and legs == BOTH and request.tuning.pre_ranker == "rrf"
+        is_across = by_rank and all(map(self.model.can_read, _SAMPLES.values()))
         dense, sparse = self.query(text or request.question, legs, request.earlier_questions)
         if vector is not None:
             dense = vector
@@ -192,7 +193,8 @@ class Engine:
                 prefetch=max(PREFETCH, limit),
                 with_vectors=True,
                 scope=request.filters,
-                fuse=fuse or request.tuning.fuse_by_score,
+                fuse=fuse or request.tuning.fuse,
+                language=question_language(request.question) if is_across else "",
             )
             step.attributes["hits"] = len(hits)
         return hits, voters
@@ -311,16 +313,20 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LegSearch:
-    """A search of `legs` for the question, fused by score or `by_rank`; with `diversify`, MMR selects the results."""
+    """A search of `legs` for the question, fused `by` score or rank, by default as set.
+
+    With `diversify`, MMR selects the results.
+    """
 
     name: str
     legs: frozenset[str] = BOTH
-    by_rank: bool = False
+    by: PreRanker | None = None
     diversify: bool = False
 
     def find(self, request: SearchRequest, engine: Engine) -> SearchResult:
-        fuse = request.tuning.fuse_by_rank if self.by_rank else request.tuning.fuse_by_score
-        hits, legs = engine.hits(request, legs=self.legs, fuse=fuse)
+        if self.by is not None:
+            request = replace(request, tuning=replace(request.tuning, pre_ranker=self.by))
+        hits, legs = engine.hits(request, legs=self.legs)
         return SearchResult(hits, legs, diversify=self.diversify)
 
 
@@ -405,6 +411,9 @@ def merge_searches(searches: Sequence[tuple[Sequence[Hit], float]]) -> list[Hit]
     return sorted(best.values(), key=lambda hit: (-hit.passage.score, hit.passage.id))
 
 
+_TUTORIALS_LAMBDA = 0.7
+
+
 @dataclass(frozen=True, slots=True)
 class Classic:
     """Retrieval as in tutorials: MMR over the dense vectors with langchain-qdrant's QdrantVectorStore.
@@ -422,7 +431,7 @@ class Classic:
             dense,
             limit=request.k,
             fetch_k=request.fetch_k,
-            lambda_mult=request.lambda_mult,
+            lambda_mult=_TUTORIALS_LAMBDA,
             scope=request.filters,
         )
         return SearchResult(hits, ("dense",), use_full_text=True)
@@ -470,21 +479,18 @@ class MultiQuery:
     name: str = "multi_query"
 
     def find(self, request: SearchRequest, engine: Engine) -> SearchResult:
-        if engine.expander is None:
-            return _search_phrasings(request, engine, [])
         near, legs = engine.hits(request)
+        if engine.expander is None:
+            return SearchResult(near, legs, {"queries": [request.question]}, diversify=True)
         try:
             phrasings = engine.expander.phrasings(request.question, [hit.passage for hit in near])
         except ModelError as error:
             return SearchResult(near, legs, fallback_note(engine.expander, error), diversify=True)
-        return _search_phrasings(request, engine, remove_duplicates(request.question, phrasings), engine.expander.name)
-
-
-def _search_phrasings(request: SearchRequest, engine: Engine, others: Sequence[str], name: str = "") -> SearchResult:
-    fuse = partial(fuse_phrasings, weigh=request.tuning.fuse_by_score)
-    hits, legs = engine.hits(request, others=others, fuse=fuse)
-    notes = {"queries": [request.question, *others], **({"expander": name} if name else {})}
-    return SearchResult(hits, legs, notes, diversify=True)
+        others = remove_duplicates(request.question, phrasings)
+        by_score = replace(request.tuning, pre_ranker="weighted").fuse
+        hits, legs = engine.hits(request, others=others, fuse=partial(fuse_phrasings, weigh=by_score))
+        notes = {"queries": [request.question, *others], "expander": engine.expander.name}
+        return SearchResult(hits, legs, notes, diversify=True)
 
 
 def remove_duplicates(question: str, phrasings: Sequence[str]) -> list[str]:
@@ -526,13 +532,11 @@ class Rerank:
     name: str = "rerank"
 
     def find(self, request: SearchRequest, engine: Engine) -> SearchResult:
-        tuning = request.tuning
-        by_rank = engine.reranker is not None and tuning.pre_ranker == "rrf"
-        hits, legs = engine.hits(request, fuse=tuning.fuse_by_rank if by_rank else tuning.fuse_by_score)
+        hits, legs = engine.hits(request)
         notes: dict[str, Any] = {"reranker": {"code": "rerank_without_weights", "params": {}}}
         if engine.reranker is None:
             return SearchResult(hits, legs, notes, diversify=True)
-        candidates = hits[: tuning.pre_top_k or len(hits)]
+        candidates = hits[: request.tuning.pre_top_k or len(hits)]
         try:
             ranked, reached = _score_again(request.question, candidates, engine.reranker)
         except ModelError as error:
@@ -614,7 +618,9 @@ class Auto:
             result = MultiQuery().find(request, engine)
         else:
             dense = request.tuning.dense_weight * DENSE_FACTORS.get(need, 1.0)
-            result = Rerank().find(replace(request, tuning=replace(request.tuning, dense_weight=dense)), engine)
+            by: PreRanker = "weighted" if need else request.tuning.pre_ranker
+            tuning = replace(request.tuning, dense_weight=dense, pre_ranker=by)
+            result = Rerank().find(replace(request, tuning=tuning), engine)
         return replace(result, notes={**notes, **result.notes, "why": reason})
 
 
@@ -637,8 +643,8 @@ STRATEGIES: dict[str, Strategy] = {
     for strategy in (
         LegSearch("dense", frozenset({"dense"})),
         LegSearch("keyword", frozenset({"sparse"})),
-        LegSearch("hybrid", by_rank=True),
-        LegSearch("weighted"),
+        LegSearch("hybrid", by="rrf"),
+        LegSearch("weighted", by="weighted"),
         LegSearch("mmr", diversify=True),
         Hyde(),
         MultiQuery(),

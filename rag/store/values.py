@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -274,6 +274,10 @@ Fusion = Callable[[Legs], Mapping[str, float]]  # results of the legs -> point i
 Query = tuple[NDArray[np.float32] | None, SparseVector | None]  # query vectors of the dense and the sparse leg
 
 RRF_K = 2  # Qdrant's default; ranks count from 0
+ACROSS: Final = "across"
+"""The leg that searches the dense vectors of pages in other languages than the question's. They share no words with it,
+so that pages in its own language would fill all first places."""
+ACROSS_WEIGHT: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,13 +351,17 @@ def _parse_utc(moment: str) -> datetime:
 
 
 def reciprocal_rank_fusion(legs: Legs, k: float = RRF_K) -> dict[str, float]:
-    """Return the sum of 1 / (k + rank), ranks from 0 (Cormack et al., SIGIR 2009). A single leg keeps its scores."""
+    """Return the sum of 1 / (k + rank), ranks from 0 (Cormack et al., SIGIR 2009), half of it for `ACROSS`.
+
+    A single leg keeps its scores.
+    """
     if len(legs) == 1:
         return dict(next(iter(legs.values())))
     fused: dict[str, float] = {}
-    for scores in legs.values():
+    for leg, scores in legs.items():
+        weight = ACROSS_WEIGHT if leg == ACROSS else 1.0
         for rank, point in enumerate(sort_ids(scores)):
-            fused[point] = fused.get(point, 0.0) + 1.0 / (k + rank)
+            fused[point] = fused.get(point, 0.0) + weight / (k + rank)
     return fused
 
 

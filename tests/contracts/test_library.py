@@ -181,6 +181,20 @@ def test_a_search_ranks_fuses_and_is_confined(library: Library) -> None:
     assert both[0].passage.text == drafts[0].chunks[0].text and both[0].passage.ranks["dense.2"] == 1
 
 
+def test_pages_in_other_languages_have_a_leg_of_their_own(library: Library) -> None:
+    drafts = [draft(f"page-{n}") for n in range(8)]
+    drafts[5] = replace(drafts[5], page=replace(drafts[5].page, language="zh"))
+    commit(library, *drafts)
+    query = {"dense": drafts[3].dense[1], "sparse": drafts[3].sparse[1], "limit": 5, "prefetch": 5}
+    alone, hits = library.search(**query), library.search(**query, language="en")
+    assert not any("across" in hit.passage.ranks for hit in alone)
+    across = [hit.passage for hit in hits if "across" in hit.passage.ranks]
+    assert across and {one.url_hash for one in across} == {drafts[5].page.url_hash}
+    assert all(one.scores["dense"] == one.scores["across"] for one in across)
+    none = library.search(**query, language="en", scope=Filters(languages=("en",)))
+    assert not any("across" in hit.passage.ranks for hit in none)
+
+
 def test_langchains_mmr_is_confined_and_sees_what_takes_part(library: Library) -> None:
     drafts = [draft(f"page-{n}", site=f"s{n % 3}.example") for n in range(8)]
     commit(library, *drafts)

@@ -68,6 +68,11 @@ def test_equal_scores_are_ordered_by_id() -> None:
     assert fused == {"a": 0.5, "b": pytest.approx(1 / 3), "d": 0.5, "c": pytest.approx(1 / 3)}
 
 
+def test_a_leg_of_other_languages_counts_half() -> None:
+    fused = reciprocal_rank_fusion({"dense": {"a": 0.9}, "across": {"b": 0.5}})
+    assert fused == {"a": 0.5, "b": 0.25}
+
+
 def change_record(library: Library, url_hash: str) -> None:
     library.client.set_payload(library.pages_collection, {"generation": "next"}, points=[page_id(url_hash)])
 

@@ -52,6 +52,7 @@ from rag.store.qdrant.records import (
     walk,
 )
 from rag.store.values import (
+    ACROSS,
     SIMILARITY_THRESHOLD,
     Audit,
     CommitResult,
@@ -104,16 +105,18 @@ def _vector(point: Any, name: str) -> Any:
 
 
 def _requests(
-    queries: Sequence[Query], depth: int, only: models.Filter | None, is_shared: bool
+    queries: Sequence[Query], depth: int, only: models.Filter | None, is_shared: bool, language: str
 ) -> dict[str, models.QueryRequest]:
     """Return one request per leg: `dense` and `sparse` of the first query, `dense.2` and `sparse.2` of the second, etc.
 
-    On a server, the filter does not require `active`: new chunks are valid between the commit and the write of flags.
+    With `language`, also one for `ACROSS`. On a server, the filter does not require `active`: new chunks are valid
+    between the commit and the write of flags.
     """
     if is_shared:
         condition = models.Filter(must=[only] if only else [], must_not=[match("metadata.left_out", True)])
     else:
         condition = active_chunks(only)
+    elsewhere = models.Filter(must=[condition], must_not=[match("metadata.language", language)])
     legs: dict[str, Any] = {}
     for number, (dense, sparse) in enumerate(queries, start=1):
         suffix = f".{number}" if number > 1 else ""
@@ -121,12 +124,14 @@ def _requests(
             legs[DENSE + suffix] = dense.tolist()
         if sparse is not None and sparse.indices:
             legs[SPARSE + suffix] = models.SparseVector.model_construct(indices=sparse.indices, values=sparse.values)
+    if language and DENSE in legs:
+        legs[ACROSS] = legs[DENSE]
     # Unvalidated: checking hundreds of numbers can take longer than the search.
     return {
         leg: models.QueryRequest.model_construct(
             query=models.NearestQuery.model_construct(nearest=vector),
-            using=leg.partition(".")[0],
-            filter=condition,
+            using=DENSE if leg == ACROSS else leg.partition(".")[0],
+            filter=elsewhere if leg == ACROSS else condition,
             limit=depth,
             with_payload=_PAGE_HASH if is_shared else False,
             with_vector=False,
@@ -234,15 +239,17 @@ class Library:
         scope: Filters | None = None,
         fuse: Fusion = reciprocal_rank_fusion,
         more: Sequence[Query] = (),
+        language: str = "",
     ) -> list[Hit]:
         """Return the best `limit` chunks, best first, fused from the best `prefetch` of each leg.
 
         dense: (d,). A leg that is None or has no terms is skipped. `fuse` gets the results of the legs, `{leg: {chunk
         id: score}}`, and returns the fused scores. Ties are ordered by id. The legs of `more` are named `dense.2`,
-        `sparse.2` and so on. A damaged chunk is returned without its text.
+        `sparse.2` and so on. With `language`, the leg `ACROSS` searches `dense` in pages in other languages. A damaged
+        chunk is returned without its text.
         """
         queries = [(dense, sparse), *more]
-        requests = _requests(queries, max(prefetch, limit), scope_filter(scope), self._is_shared)
+        requests = _requests(queries, max(prefetch, limit), scope_filter(scope), self._is_shared, language)
         if not requests:
             return []
         hits, stale = self._run(requests, limit, with_vectors, fuse)
@@ -313,6 +320,8 @@ class Library:
             for leg, response in zip(requests, responses, strict=True)
         }
         pages = {str(point.id): point.payload for response in responses for point in response.points if point.payload}
+        if ACROSS in legs:
+            legs[DENSE] |= legs[ACROSS]
         ranked = _rank(legs, fuse)
         hits: list[Hit] = []
         stale = False
