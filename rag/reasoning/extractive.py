@@ -115,8 +115,8 @@ class Quotable:
 
     @property
     def leads(self) -> bool:
-        """True if the unit only leads to the next one: a question, as in an FAQ, or an introduction."""
-        return self.introduces or (not self.is_code and bool(_QUESTION.search(self.text)))
+        """True if the unit only leads to the next one: a heading, a question, as in an FAQ, or an introduction."""
+        return self.is_heading or self.introduces or (not self.is_code and bool(_QUESTION.search(self.text)))
 
 
 def quotables(text: str, header: str = "", section: str = "") -> list[Quotable]:
@@ -133,6 +133,10 @@ def quotables(text: str, header: str = "", section: str = "") -> list[Quotable]:
         position = end
     units += _sentences(text, position, len(text), "" if position else header, section)
     return [*units[:-1], *(replace(unit, is_last=True) for unit in units[-1:])]
+
+
+def _title_of(heading: Quotable) -> str:
+    return _HEADING_MARKS.sub("", heading.text).rstrip("# ").strip("*_` ")
 
 
 def _join_lead(lead: str, item: str) -> str:
@@ -375,14 +379,16 @@ TermWeights = Callable[[Sequence[int]], Mapping[int, float]]
 class QuotableSentence:
     """A quotable sentence of the passage with index `passage`.
 
-    `terms` are those of the sentence, its title and its headings, `neighbour_terms` those that only the sentences
-    before and after it have. `codes` are those of the headings, and of the last sentence that has some: "It has 70
-    keys" is about the model named before. `in_page` is the page's title followed by the text, that of a row, attribute
-    or list item as in answers: with its column names, title or introduction.
+    `heading` is the nearest one above it. `terms` are those of the sentence, its title and its headings,
+    `neighbour_terms` those that only the sentences before and after it have. `codes` are those of the headings, and of
+    the last sentence that has some: "It has 70 keys" is about the model named before. `in_page` is the page's title
+    followed by the text, that of a row, attribute or list item as in answers: with its column names, title or
+    introduction.
     """
 
     passage: int
     unit: Quotable
+    heading: str
     terms: frozenset[int]
     neighbour_terms: frozenset[int]
     codes: set[str]
@@ -402,7 +408,7 @@ class QuotableSentence:
         """Return the sentence as input for the reader."""
         above = passages[self.passage]
         text = self.in_page.removeprefix(f"{above.title}. ")
-        return TitledSentence(self.passage, above.title, next(reversed(above.section), ""), text)
+        return TitledSentence(self.passage, above.title, self.heading, text)
 
 
 class ExtractiveReasoner:
@@ -615,25 +621,33 @@ class ExtractiveReasoner:
         order = [index for index in np.argsort(-scores, kind="stable").tolist() if not sentences[index].unit.leads]
         if self._reader is None or not order:
             return None
-        return self._reader.read(question, [sentence.line(passages) for sentence in sentences], order)
+        logits = self._reader.read(question, [sentence.line(passages) for sentence in sentences], order)
+        return np.where([sentence.unit.leads for sentence in sentences], np.float32("nan"), logits)
 
     def _sentences(self, index: int, passage: Passage) -> Iterator[QuotableSentence]:
         section = "" if first_heading(passage.text) else next(reversed(passage.section), "")
         parts = quotables(passage.text, passage.header, section)
+        above = passage.section
+        if above and any(part.is_heading and _title_of(part) == above[-1] for part in parts):
+            above = above[:-1]  # a passage has the section of most of its text
         terms = [frozenset[int](), *(self._terms(part.text) for part in parts), frozenset[int]()]
-        heading = " ".join((passage.title, *passage.section, passage.header))
-        page_terms, page_codes, codes = self._terms(heading), _codes(heading), set[str]()
+        page_terms = self._terms(" ".join((passage.title, *above, passage.header)))
+        heading, heading_terms, codes = next(reversed(above), ""), frozenset[int](), set[str]()
+        page_codes = _codes(" ".join((passage.title, *passage.section, passage.header)))
         for i, part in enumerate(parts, 1):
             codes = _codes(part.text) or codes
+            if part.is_heading:
+                heading, heading_terms = _title_of(part), terms[i]
             if part.is_table_header:
                 page_terms |= terms[i]
-            elif (part.leads or not part.is_heading) and _WORD.search(part.text):
-                sentence_terms = terms[i] | page_terms
+            elif _WORD.search(part.text):
+                sentence_terms = terms[i] | heading_terms | page_terms
                 neighbour_terms = (terms[i - 1] | terms[i + 1]) - sentence_terms
                 is_named = part.is_attribute or part.place.lead or part.text.startswith("|")
                 line = part.lines[0] if is_named else part.text
                 in_page = f"{passage.title}. {line[:_MAX_CHARACTERS]}"
-                yield QuotableSentence(index, part, sentence_terms, neighbour_terms, codes | page_codes, in_page)
+                own_codes = codes | page_codes
+                yield QuotableSentence(index, part, heading, sentence_terms, neighbour_terms, own_codes, in_page)
 
     def compute_shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
         """Return the share of the question's words, by IDF, in each passage, its title and headings. May block."""

@@ -182,6 +182,17 @@ def test_a_list_item_is_read_with_the_introduction_of_its_list(reasoner: Extract
     ]
 
 
+def test_a_sentence_is_read_with_the_nearest_heading(reasoner: ExtractiveReasoner) -> None:
+    text = "Rinse the pot.\n\n## Tea\n\nBoil the water.\n\n## **Coffee** ##\n\nGrind the beans. Wait."
+    for section, first in ((("Guide", "Tea"), "Guide"), (("Guide", "Care"), "Care"), (("Coffee",), "")):
+        page = replace(passage(1, text), section=section)
+        sentences, _ = reasoner.score_sentences("How is coffee made?", [page])
+        lines = [one.line([page]) for one in sentences if not one.unit.leads]
+        assert [line.heading for line in lines] == [first, "Tea", "Coffee", "Coffee"]
+        coffee = reasoner.encoder.terms("coffee")
+        assert [coffee <= one.terms for one in sentences if not one.unit.leads] == [False, False, True, True]
+
+
 def test_a_chinese_row_has_chinese_punctuation(reasoner: ExtractiveReasoner) -> None:
     page = passage(1, "| 车票 | 价格 | 有效期 |\n| --- | --- | --- |\n| 三日票 | 45 元 | 72 小时 |")
     assert answer(reasoner, "三日票多少钱？", [page]).startswith("三日票：45 元（价格） · 72 小时（有效期）")
@@ -340,7 +351,7 @@ def test_other_code_is_quoted_by_lines() -> None:
 
 def test_headings_and_questions_are_told_apart_from_code() -> None:
     heading, question, code = quotables("# Usage\n\nIs it safe?\n\n```\n# Is it safe?\n```")
-    assert heading.is_heading and not heading.leads
+    assert heading.is_heading and heading.leads
     assert question.leads and not question.is_heading
     assert code.is_code and not code.leads and not code.is_heading
 

@@ -377,7 +377,7 @@ def leading_sentences(text: str, count: int) -> list[Quotable]:
     """Return the first informative sentences of a section, short fragments last; if it has none, its first table rows
     or lines of code."""
     units = [unit for unit in quotables(text) if any(map(str.isalpha, unit.text))]
-    candidates = [unit for unit in units if not (unit.is_heading or unit.is_table_header or unit.leads)]
+    candidates = [unit for unit in units if not (unit.is_table_header or unit.leads)]
     sentences = [unit for unit in candidates if not unit.is_code and all(map(is_statement, unit.lines))]
     informative = [unit for unit in sentences if _MIN_WEIGHT <= weigh(unit.text) <= _MAX_WEIGHT]
     informative.sort(key=lambda unit: weigh(unit.text) < _MIN_FRAGMENT_WEIGHT and not _is_complete(unit.text))
