@@ -14,7 +14,7 @@ import argparse
 import random
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
@@ -31,11 +31,9 @@ from rag.retrieval import strategies
 Row = dict[str, Any]
 
 LIBRARY: Final = "pages"
-WAYS: Final[dict[str, AbstractContextManager[Any]]] = {
-    "default": nullcontext(),
-    "one language": patch.object(strategies, "question_language", lambda _: ""),
-    "by score": patch.object(strategies.Tuning, "fuse", lambda _, legs: strategies.fuse_by_score(legs, 0.75, 0.25)),
-}
+_TOGETHER = patch.object(strategies, "question_language", lambda _: "")
+_BY_SCORE = patch.object(strategies.Tuning, "fuse", lambda _, legs: strategies.fuse_by_score(legs, 0.75, 0.25))
+WAYS: Final = {"default": (), "all languages together": (_TOGETHER,), "by score": (_TOGETHER, _BY_SCORE)}
 
 
 def main() -> int:
@@ -69,7 +67,9 @@ def main() -> int:
 
 def _search(app: MeasuredApp, questions: Sequence[Row], way: str) -> list[bool]:
     """Return for each question whether a passage of its page has the answer."""
-    with WAYS[way]:
+    with ExitStack() as stack:
+        for change in WAYS[way]:
+            stack.enter_context(change)
         results = [app.search(row["question"], library=LIBRARY) for row in questions]
     return [
         contains_answer(row, [one.text for one in result.passages if one.url == row["evidence"][0]["url"]])

@@ -278,6 +278,7 @@ ACROSS: Final = "across"
 """The leg that searches the dense vectors of pages in other languages than the question's. They share no words with it,
 so that pages in its own language would fill all first places."""
 ACROSS_WEIGHT: Final = 0.5
+ACROSS_POWER: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,16 +352,17 @@ def _parse_utc(moment: str) -> datetime:
 
 
 def reciprocal_rank_fusion(legs: Legs, k: float = RRF_K) -> dict[str, float]:
-    """Return the sum of 1 / (k + rank), ranks from 0 (Cormack et al., SIGIR 2009), half of it for `ACROSS`.
+    """Return the sum of 1 / (k + rank), ranks from 0 (Cormack et al., SIGIR 2009). A single leg keeps its scores.
 
-    A single leg keeps its scores.
+    Points of `ACROSS` count up to half, the less the farther they are from the best of the dense leg.
     """
     if len(legs) == 1:
         return dict(next(iter(legs.values())))
+    best = max(legs.get("dense", {}).values(), default=1.0)
     fused: dict[str, float] = {}
     for leg, scores in legs.items():
-        weight = ACROSS_WEIGHT if leg == ACROSS else 1.0
         for rank, point in enumerate(sort_ids(scores)):
+            weight = ACROSS_WEIGHT * max(0.0, scores[point] / best) ** ACROSS_POWER if leg == ACROSS else 1.0
             fused[point] = fused.get(point, 0.0) + weight / (k + rank)
     return fused
 

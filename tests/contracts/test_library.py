@@ -185,7 +185,7 @@ def test_pages_in_other_languages_have_a_leg_of_their_own(library: Library) -> N
     drafts = [draft(f"page-{n}") for n in range(8)]
     drafts[5] = replace(drafts[5], page=replace(drafts[5].page, language="zh"))
     commit(library, *drafts)
-    query = {"dense": drafts[3].dense[1], "sparse": drafts[3].sparse[1], "limit": 5, "prefetch": 5}
+    query = {"dense": drafts[3].dense[1], "sparse": drafts[3].sparse[1], "limit": 32, "prefetch": 32}
     alone, hits = library.search(**query), library.search(**query, language="en")
     assert not any("across" in hit.passage.ranks for hit in alone)
     across = [hit.passage for hit in hits if "across" in hit.passage.ranks]

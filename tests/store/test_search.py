@@ -68,9 +68,9 @@ def test_equal_scores_are_ordered_by_id() -> None:
     assert fused == {"a": 0.5, "b": pytest.approx(1 / 3), "d": 0.5, "c": pytest.approx(1 / 3)}
 
 
-def test_a_leg_of_other_languages_counts_half() -> None:
-    fused = reciprocal_rank_fusion({"dense": {"a": 0.9}, "across": {"b": 0.5}})
-    assert fused == {"a": 0.5, "b": 0.25}
+def test_pages_in_other_languages_count_half_and_less_the_farther_they_are() -> None:
+    fused = reciprocal_rank_fusion({"dense": {"a": 0.8}, "across": {"b": 0.8, "c": 0.4, "d": -0.1}})
+    assert fused == {"a": 0.5, "b": 0.25, "c": pytest.approx(1 / 96), "d": 0.0}
 
 
 def change_record(library: Library, url_hash: str) -> None:
