@@ -38,6 +38,16 @@ _APART = """svg => {
     return bad;
 }"""
 
+# Resolves once the element has not moved for half a second: the browser loads widgets above it after the script's end.
+_STILL = """element => new Promise(resolve => {
+    let top = NaN, since = 0;
+    const look = now => {
+        if (element.getBoundingClientRect().top !== top) [top, since] = [element.getBoundingClientRect().top, now];
+        if (now - since > 500) resolve(); else requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+})"""
+
 
 @pytest.mark.parametrize("layout", [WIDE, NARROW])
 def test_words_of_a_tree_stay_beside_its_signs(browser: Browser, layout: TreeLayout) -> None:
@@ -100,6 +110,7 @@ def test_selecting_a_page_does_not_move_the_table(open_tab: OpenTab) -> None:
     table = page.get_by_test_id("stDataFrame")
     table.locator("canvas").first.wait_for()
     wait_until_idle(page)
+    table.evaluate(_STILL)
     before = table.bounding_box()
     assert before is not None
     for line, count in ((1, "1 selected"), (2, "2 selected")):
