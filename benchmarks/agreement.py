@@ -29,7 +29,7 @@ from rag.app import App
 from rag.checking.verifier import LocalVerifier, Verifier
 from rag.config import load_settings
 from rag.errors import ModelError
-from rag.evaluation.judge import MIN_LABELS, cohens_kappa
+from rag.evaluation.agreement import MIN_LABELS, cohens_kappa
 from rag.evaluation.statistics import Estimate, Weights, share
 from rag.models.cross_encoders import LazySupportModel
 

@@ -40,7 +40,7 @@ from benchmarks.reader_questions import (
     read_questions,
     read_sources,
 )
-from rag.evaluation.metrics import normalise_text
+from rag.evaluation.support import normalise_text
 from rag.ingest.batch import ingest_all
 from rag.models.cross_encoders import MAX_TOKENS, WEIGHTS, TitledSentence, TokenizedLines
 from rag.models.model_files import BUILTIN, find_model

@@ -3,7 +3,7 @@
     python -m benchmarks.code_metrics [--json] [--tree rag]
 
 Counted from the source: files, lines, lines of a function (median, ninth decile, longest), share of fully typed
-functions, own packages imported inside functions, cycles at import and with those imports included, and the number of
+functions, own packages imported inside functions, cycles of imports without and with those for types, and the number of
 modules that import each external library. Profiled while the sample pages are imported and two questions asked in fast
 and in research mode, without a chat model: the modules that each passes, the calls between modules, and the longest
 call chain, the largest number of files on the call stack.
@@ -63,6 +63,18 @@ class Source:
         """Return which of our modules each one imports at module level or, if `late`, in functions; not for types."""
         return {
             module: {self.module_of(name) for node in _imports_in(tree, late) for name in _names(node)} - {"", module}
+            for module, tree in self.trees.items()
+        }
+
+    def all_imports(self) -> dict[str, set[str]]:
+        """Return which of our modules each one imports, also only for types; not a part of a package the package."""
+        return {
+            module: {
+                other
+                for node in ast.walk(tree)
+                for other in map(self.module_of, _names(node))
+                if other and other != module and not module.startswith(f"{other}.")
+            }
             for module, tree in self.trees.items()
         }
 
@@ -134,8 +146,8 @@ def measure_code(package: str) -> dict[str, Any]:
         },
         "typed": round(sum(typed) / len(typed), 4),
         "own imports inside functions": sum(map(len, in_functions.values())),
-        "cycles at import": cycles(at_import),
-        "cycles with late imports": cycles(both),
+        "cycles": cycles(both),
+        "cycles with types": cycles(source.all_imports()),
         "modules that import": dict(source.outside().most_common()),
     }
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rag.evaluation.metrics import BUDGETS, character_recall, covered_quotes, has_all, normalise_text, reciprocal_rank
+from rag.evaluation.metrics import BUDGETS, character_recall, covered_quotes, has_all, reciprocal_rank
+from rag.evaluation.support import normalise_text
 
 T = TypeVar("T")
 

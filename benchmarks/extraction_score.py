@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rag.evaluation.metrics import normalise_text
+from rag.evaluation.support import normalise_text
 
 _WORD = re.compile(r"\w+")
 _MIN_SHARE = 0.7

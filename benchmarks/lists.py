@@ -28,7 +28,7 @@ from benchmarks.intervals import format_mean
 from benchmarks.measured_app import MeasuredApp, measured_app
 from benchmarks.reader_questions import read_sources
 from rag.app import Question
-from rag.evaluation.metrics import normalise_text
+from rag.evaluation.support import normalise_text
 from rag.ingest.batch import ingest_all
 from rag.reasoning import extractive
 from rag.text import strip_citations

@@ -33,7 +33,7 @@ from rag.app import App, Question
 from rag.checking.statements import declines
 from rag.config import Settings, load_settings
 from rag.errors import ModelError
-from rag.evaluation.metrics import normalise_text
+from rag.evaluation.support import normalise_text
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
 from rag.models.chat import build_chat_model

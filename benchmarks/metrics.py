@@ -38,8 +38,8 @@ from rag.checking.verifier import Claim
 from rag.evaluation import metrics
 from rag.evaluation.cases import Case, Evidence, RagasAnswer, read_cases, write_cases
 from rag.evaluation.judge import AnswerRating, ModelJudge
-from rag.evaluation.metrics import Judges, TimedAnswer, normalise_text, scores
-from rag.evaluation.support import factual_f1, passage_of, statements_of
+from rag.evaluation.metrics import Judges, TimedAnswer, scores
+from rag.evaluation.support import factual_f1, normalise_text, passage_of, statements_of
 from rag.prompts.texts import PromptTexts
 from rag.retrieval.strategies import DEFAULT_STRATEGY
 from rag.text import split_sentences, weigh

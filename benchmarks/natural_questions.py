@@ -17,7 +17,7 @@ from benchmarks.datasets import Dataset
 from benchmarks.measured_app import MeasuredApp
 from benchmarks.quoted import sentences_of
 from rag.app import Question
-from rag.evaluation.metrics import normalise_text
+from rag.evaluation.support import normalise_text
 from rag.text import split_sentences
 
 

@@ -13,7 +13,7 @@ from benchmarks.datasets import Dataset
 from benchmarks.measured_app import MeasuredApp
 from benchmarks.plain_search import PlainSearch, pieces_of
 from rag.app import Question
-from rag.evaluation.metrics import normalise_text
+from rag.evaluation.support import normalise_text
 from rag.text import split_sentences, strip_citations
 
 _SHORT_ANSWER = 40  # characters; a longer answer is never quoted verbatim

@@ -21,7 +21,7 @@ from pathlib import Path
 from benchmarks import datasets
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.intervals import format_mean
-from rag.evaluation.metrics import normalise_text
+from rag.evaluation.support import normalise_text
 from rag.graphs.summary.gathering import leading_sentences, sections_of, select_parts, select_sentences
 from rag.text import terms
 

@@ -25,7 +25,7 @@ from benchmarks.natural_questions import contains_answer
 from benchmarks.quoted import sentences_of
 from benchmarks.samples import find_sets
 from rag.app import Question
-from rag.evaluation.metrics import normalise_text
+from rag.evaluation.support import normalise_text
 
 _HEAD = "library|its own, refused|its own, right quotes lost|others, refused|others, answered".split("|")
 

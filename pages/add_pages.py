@@ -9,7 +9,6 @@ import streamlit as st
 from rag.config import CHUNKERS
 from rag.errors import RagError
 from rag.ingest.archives import FILE_TYPES
-from rag.ingest.sources import find_urls
 from rag.locales import Language, label, label_count, say
 from rag.ui.chat.asking import start_answer
 from rag.ui.chat.start import example_questions
@@ -22,6 +21,7 @@ from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library, jobs_of, person_id, reset_count, reset_widgets, session, set_param
 from rag.ui.serving.uploads import release_uploads, upload_limits_text
 from rag.ui.shell import open_app
+from rag.web.url_finder import find_urls
 from rag.web.urls import url_hash
 
 if TYPE_CHECKING:

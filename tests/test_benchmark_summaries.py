@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.datasets import Dataset
 from benchmarks.summaries import CHOICES, pieces, score, split_page
-from rag.evaluation.metrics import normalise_text
+from rag.evaluation.support import normalise_text
 
 TEXT = "\n\n".join(
     f"## Part {n}\n\nThe first rule of part {n} is short. The second rule of part {n} is not." for n in range(8)

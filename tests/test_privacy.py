@@ -30,9 +30,9 @@ from rag.conversations.conversations import Conversations, TurnRequest
 from rag.conversations.feedback import Feedback
 from rag.conversations.memory import NoteStore
 from rag.errors import RagError
+from rag.evaluation.agreement import Label
 from rag.evaluation.cases import Case, Setting, row_of
 from rag.evaluation.evaluation import Evaluation, Side
-from rag.evaluation.judge import Label
 from rag.evaluation.runs import EvaluationRuns
 from rag.evaluation.sets import Sets
 from rag.ingest.jobs.service import ExternalJobs, Jobs

@@ -24,16 +24,7 @@ from rag.errors import ConfigError, IngestError, RagError
 from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs.service import Jobs
-from rag.ingest.sources import (
-    RecordBounds,
-    Source,
-    find_urls,
-    full_path,
-    path_sources,
-    record_lines,
-    record_sources,
-    web_source,
-)
+from rag.ingest.sources import RecordBounds, Source, full_path, path_sources, record_lines, record_sources, web_source
 from rag.locales import say
 from rag.models.embedding import load_embedding_model
 from rag.models.model_files import BUILTIN
@@ -43,6 +34,7 @@ from rag.text import replace_surrogates, strip_controls
 from rag.types import Decision
 from rag.web.fetch import Fetcher
 from rag.web.media import media_type
+from rag.web.url_finder import find_urls
 from rag.web.urls import url_hash
 
 _POLL_SECONDS = 0.2

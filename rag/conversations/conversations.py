@@ -21,7 +21,6 @@ from rag.background import BACKGROUND
 from rag.checking.rules import read_terms
 from rag.conversations.checkpoints import Checkpoints
 from rag.errors import ModelError, RagError
-from rag.ingest.sources import locate_urls
 from rag.locales import say
 from rag.process import Process
 from rag.reasoning import Reasoner
@@ -46,6 +45,7 @@ from rag.store.sql.database import Database
 from rag.text import detect_language, is_chinese, lazy_regex, question_language, strip_citations, terms, truncate
 from rag.tracing import CallBudget, Meter, Prices, Span, UsageSnapshot, sum_usages
 from rag.types import SAVED, Answer, Citation, Exchange, Notice, Page, Passage, Retrieval, Usage, Wait
+from rag.web.url_finder import locate_urls
 from rag.web.urls import split_url
 
 log = logging.getLogger(__name__)

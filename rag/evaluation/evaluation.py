@@ -14,9 +14,9 @@ from typing import Any, Final, Literal, get_args
 from rag.conversations.feedback import Feedback
 from rag.errors import RagError
 from rag.evaluation import comparison
+from rag.evaluation.agreement import MIN_LABELS, Agreement, Label, agreement, labels_of
 from rag.evaluation.cases import Case, Format, RagasAnswer, Setting, write_cases
 from rag.evaluation.comparison import CaseDifference, Figure, MetricDifference
-from rag.evaluation.judge import MIN_LABELS, Agreement, Label, agreement, labels_of
 from rag.evaluation.metrics import JUDGE_METRICS, METRICS, TimedAnswer, scores
 from rag.evaluation.runs import EvaluatedApp, EvaluationRuns, RowView
 from rag.evaluation.sets import Sets, Written, case_from_reply, cases_from_feedback, draft_cases, page_part

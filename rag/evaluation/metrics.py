@@ -8,7 +8,6 @@ such questions.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from math import log2
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +23,10 @@ from numpy.typing import NDArray
 from rag.checking.rules import occurs_in, read_terms
 from rag.evaluation import statistics
 from rag.evaluation.cases import Case
+from rag.evaluation.judge import ModelJudge
 from rag.evaluation.statistics import Figures, Weights
 from rag.evaluation.support import (
+    Encode,
     Supports,
     by_rules,
     check_all,
@@ -34,6 +35,7 @@ from rag.evaluation.support import (
     factual_f1,
     faithfulness,
     noise_sensitivity,
+    normalise_text,
     share_supported,
     split_answer,
     statements_of,
@@ -41,19 +43,11 @@ from rag.evaluation.support import (
 from rag.text import is_chinese, lazy_regex, strip_citations
 from rag.types import Answer
 
-if TYPE_CHECKING:
-    from rag.evaluation.judge import ModelJudge
-
 BUDGETS: Final = (2000, 4000, 8000)
 """The values of N in recall@N: how many characters from the start of the results are searched for evidence."""
 FULL_COVERAGE: Final = 0.9
 HALF_COVERAGE: Final = 0.5
 _SHINGLE: Final = 12
-
-
-def normalise_text(text: str) -> str:
-    """Normalise text for the comparison of quotes: NFKC, lower case, no white space."""
-    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", text)).lower()
 
 
 def quote_coverage(quote: str, body: str) -> float:
@@ -205,8 +199,6 @@ Values = Mapping[str, float | None]
 Columns = Mapping[str, NDArray[np.float64]]
 """Arrays with one value per question, by name; NaN if not judged."""
 Mask = NDArray[np.bool_]
-Encode = Callable[[str, Sequence[str]], NDArray[np.float32] | None]
-"""Returns L2-normalised vectors of a question and of texts, (1 + texts, d); None if the model can't read them."""
 Better = Literal["higher", "lower", ""]
 
 

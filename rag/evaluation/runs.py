@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from rag import __version__
 from rag.errors import RagError, StoreUnavailableError
 from rag.evaluation.cases import Case, Setting, case_of, row_of, version_of
+from rag.evaluation.judge import Fill
 from rag.evaluation.metrics import Judges, TimedAnswer, scores
 from rag.process import Process
 from rag.runs.run import Question, from_json, notice_of, record, to_json
@@ -27,7 +28,6 @@ from rag.store.values import UNAVAILABLE_CODES, with_unlimited_wait
 from rag.types import Answer, Event, Notice, Page
 
 if TYPE_CHECKING:
-    from rag.evaluation.judge import Fill
     from rag.prompts.texts import PromptTexts
 
 log = logging.getLogger(__name__)

@@ -29,7 +29,8 @@ from rag.evaluation.cases import (
     version_of,
     write_cases,
 )
-from rag.evaluation.metrics import FULL_COVERAGE, HALF_COVERAGE, normalise_text, quote_coverage
+from rag.evaluation.metrics import FULL_COVERAGE, HALF_COVERAGE, quote_coverage
+from rag.evaluation.support import normalise_text
 from rag.locales import say
 from rag.quantities.values import DIGITS
 from rag.store.sql.database import Database

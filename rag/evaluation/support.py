@@ -7,9 +7,13 @@ any verdict is None, never 0.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rag.background import BACKGROUND
 from rag.checking.citations import Check
@@ -22,6 +26,9 @@ Verdicts = Sequence[Verdict | None]
 Supports = Callable[[Sequence[Claim], Sequence[Passage]], Verdicts]
 """Returns a verdict on each claim from its passages (1-based in `Claim.cited`); None if not judged."""
 
+Encode = Callable[[str, Sequence[str]], NDArray[np.float32] | None]
+"""Returns L2-normalised vectors of a question and of texts, (1 + texts, d); None if the model can't read them."""
+
 _PARTLY: Final = 0.5
 
 
@@ -33,6 +40,11 @@ class CitedStatement:
     cited: tuple[int, ...] = ()
     verdict: Verdict | None = None
     by: CheckedBy = "rules"
+
+
+def normalise_text(text: str) -> str:
+    """Normalise text for the comparison of quotes: NFKC, lower case, no white space."""
+    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", text)).lower()
 
 
 # Judges

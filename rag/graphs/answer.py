@@ -44,7 +44,7 @@ from rag.graphs.common import (
 )
 from rag.reasoning import RESET
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.composing import CompositionPlan, choose_plan, fitting_share
+from rag.reasoning.composing import CompositionPlan, choose_plan, compose_answer, fitting_share
 from rag.reasoning.extractive import ExtractiveReasoner, weighted_share
 from rag.reasoning.questions import (
     RETRIEVE,
@@ -320,7 +320,7 @@ async def _write(state: LoopState, passages: Sequence[Passage], runtime: Running
         if broken := notice_of(state["broken"]):
             raise ModelError(broken.code, **broken.params)
         if isinstance(run.reasoner, ChatReasoner):
-            source = run.reasoner.compose(question, context_passages, plan)
+            source = compose_answer(run.reasoner, question, context_passages, plan)
         else:
             source = run.reasoner.answer(question, context_passages)
         await collect(source, runtime, pieces)

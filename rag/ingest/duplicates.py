@@ -15,13 +15,13 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import parse_qsl
 
-from rag.ingest.sources import LoadedPage, OnStage, ignore_stage
+from rag.ingest.sources import Duplicate, LoadedPage, OnStage, ignore_stage
 from rag.store.values import SIMILARITY_THRESHOLD, Signature, jaccard_similarity, sign
 from rag.text import lazy_regex
-from rag.types import Decision, Notice, Page, PageVersion
+from rag.types import Decision, Page, PageVersion
 from rag.web.guard import MAX_LENGTH
 from rag.web.urls import split_url, url_hash, url_key
 
@@ -42,39 +42,6 @@ _PAGE_PATH = lazy_regex(r"/(?:page|p)[/-]?\d+/?$", re.IGNORECASE)
 _ADDRESS = lazy_regex(r"(?P<scheme>https?)://(?P<www>www\.)?(?P<rest>[\d.]*+[^/:\[\]\d.][^/:]*+/.*)", re.DOTALL)
 MAX_GROUP = 32
 """Maximum number of pages in a group, all of which may have to be repeated after a crash."""
-
-
-@dataclass(frozen=True, slots=True)
-class Duplicate:
-    """A stored page that a new one repeats. `is_alias` means that the new page's URL leads to it."""
-
-    reason: str
-    page: Page
-    is_alias: bool
-    similarity: float = 1.0
-
-    @property
-    def notice(self) -> Notice:
-        params: dict[str, Any] = {"title": self.page.title, "other": self.page.url, "url_hash": self.page.url_hash}
-        return Notice(self.reason, {**params, "percent": min(99, round(100 * self.similarity))})
-
-    @property
-    def is_replaceable(self) -> bool:
-        """True if the new page has the canonical URL of the stored one, which was added under another URL."""
-        return self.reason == "canonical_first"
-
-    @property
-    def choices(self) -> tuple[Decision, ...]:
-        return ("skip", "keep_both") if self.reason == "same_text" else ("skip", "refresh", "keep_both")
-
-
-@dataclass(frozen=True, slots=True)
-class StorageCheck:
-    """The objection to storing a page, if any, given a user's decision and the library's `change_token`."""
-
-    objection: Notice | Duplicate | None
-    decision: Decision
-    change_token: object | None
 
 
 def find_duplicate(library: Lookup, page: Page, *, moved_to: str = "", canonical: str = "") -> Duplicate | None:

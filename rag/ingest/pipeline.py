@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from rag.errors import IngestError, RagError
 from rag.ingest.chunking import Chunker, embedding_text, get_chunker
 from rag.ingest.duplicates import (
-    Duplicate,
     Lookup,
     PrefetchedLookup,
-    StorageCheck,
     StoreRequest,
     claim_of,
     find_duplicate,
@@ -30,7 +28,17 @@ from rag.ingest.duplicates import (
     with_unique_name,
     without_alias,
 )
-from rag.ingest.sources import LoadedPage, OnStage, PreparedChunks, Reader, Source, ignore_stage, unique_sources
+from rag.ingest.sources import (
+    Duplicate,
+    LoadedPage,
+    OnStage,
+    PreparedChunks,
+    Reader,
+    Source,
+    StorageCheck,
+    ignore_stage,
+    unique_sources,
+)
 from rag.models.embedding import (
     EmbeddingModel,
     SparseEncoder,

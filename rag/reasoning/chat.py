@@ -40,7 +40,6 @@ from rag.prompts import requests
 from rag.prompts.requests import NOT_IN_PAGES, Prompt
 from rag.prompts.texts import SHIPPED, PromptTexts
 from rag.reasoning import RESET
-from rag.reasoning.composing import CompositionPlan, compose_answer
 from rag.reasoning.questions import make_call, unreadable_call
 from rag.retrieval.strategies import Need
 from rag.text import INTRODUCTION, detect_language, estimate_tokens, join_surrogates, lazy_regex
@@ -323,9 +322,6 @@ class ChatReasoner:
 
     def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
         return self.stream(requests.answer(self.texts, question, list(enumerate(passages, 1))))
-
-    def compose(self, question: str, passages: Sequence[Passage], plan: CompositionPlan) -> AsyncIterator[str]:
-        return compose_answer(self, question, passages, plan)
 
     async def fitting_tokens(self, tokens: int) -> int:
         """Return how many of `tokens` fit into one request that the model can read within its timeout."""

@@ -36,7 +36,6 @@ from pydantic import BaseModel, Field
 
 from rag.dates import find_period
 from rag.errors import ModelError
-from rag.ingest.sources import locate_urls
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.questions import asks, is_about_conversation
@@ -44,6 +43,7 @@ from rag.text import lazy_regex
 from rag.tools.calculator import expression_of
 from rag.tools.calendar_day import is_calendar_question
 from rag.types import Notice
+from rag.web.url_finder import locate_urls
 from rag.web.urls import split_url
 
 log = logging.getLogger(__name__)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from rag.errors import ModelError
+from rag.evaluation.agreement import Label, agreement, cohens_kappa
 from rag.evaluation.cases import Case
-from rag.evaluation.judge import AnswerRating, Label, ModelJudge, agreement, cohens_kappa
+from rag.evaluation.judge import AnswerRating, ModelJudge
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import SHIPPED
 from rag.types import Answer, Verdict

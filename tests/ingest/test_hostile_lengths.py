@@ -14,13 +14,13 @@ import pytest
 
 from rag.ingest.chunking import get_chunker
 from rag.ingest.diff import page_diff
-from rag.ingest.sources import find_urls
 from rag.reading.charset import decode
 from rag.reading.quality import find_mojibake
 from rag.text import detect_language, split_sentences, terms
 from rag.web.fetch import retry_after
 from rag.web.media import media_type, parse_content_type
 from rag.web.robots import parse_rules
+from rag.web.url_finder import find_urls
 from rag.web.urls import is_trap, page_address
 
 SECONDS = 4.0

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from rag.app import App
 from rag.errors import StoreError, WebSearchError
 from rag.ingest.jobs.service import JobView
-from rag.ingest.sources import Source, find_urls
+from rag.ingest.sources import Source
 from rag.locales import label, say
 from rag.reading.parser import READING_VERSION
 from rag.store.sql.job_table import NewItem
@@ -17,6 +17,7 @@ from rag.ui.chat.filters import chips_of
 from rag.ui.imports.jobs import PAGE
 from rag.ui.kit.session import Scope
 from rag.web.search import WebHit
+from rag.web.url_finder import find_urls
 from rag.web.urls import url_hash
 from tests.pages.conftest import QUOTES, Open, end_job, newest, page_file, words
 from tests.support.lighthouse import LIGHTHOUSE

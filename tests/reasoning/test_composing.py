@@ -10,7 +10,15 @@ import pytest
 from rag.prompts.requests import answer as answer_prompt
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.composing import CompositionPlan, Way, choose_plan, fitting_share, group_passages, parse_score
+from rag.reasoning.composing import (
+    CompositionPlan,
+    Way,
+    choose_plan,
+    compose_answer,
+    fitting_share,
+    group_passages,
+    parse_score,
+)
 from rag.reasoning.extractive import ExtractiveReasoner, distil
 from rag.runs.run import Question, RunOptions
 from rag.runs.runs import Runs
@@ -168,7 +176,8 @@ def _composed(way: Way, replies: list[str]) -> tuple[str, list[Request]]:
 
         async def read() -> str:
             passages, plan = [passage(1, BRIDGE), passage(2, TEA)], CompositionPlan(way, 16_000, len(replies))
-            return "".join([piece async for piece in chat_reasoner(server.base_url).compose("How?", passages, plan)])
+            reasoner = chat_reasoner(server.base_url)
+            return "".join([piece async for piece in compose_answer(reasoner, "How?", passages, plan)])
 
         return asyncio.run(read()), server.requests
 

@@ -16,7 +16,7 @@ from rag.locales import say
 from rag.store.sql import database as module
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import NewItem
-from rag.store.sql.table import VERSION
+from rag.store.sql.schema import VERSION
 from rag.types import IngestResult, Notice
 from tests.store.support import save_turn
 from tests.support import postgres

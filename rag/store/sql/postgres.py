@@ -15,7 +15,7 @@ from psycopg.rows import RowMaker, dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
 from rag.errors import StoreError, StoreUnavailableError
-from rag.store.sql.table import TABLES, VERSION, table_statements
+from rag.store.sql.schema import TABLES, VERSION, table_statements
 from rag.text import lazy_regex
 
 MAX_CONNECTIONS: Final = 10

@@ -12,17 +12,13 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rag.errors import StoreError
-from rag.text import lazy_regex, replace_surrogates
+from rag.store.sql.schema import VERSION, table_statements
+from rag.text import replace_surrogates
 
 if TYPE_CHECKING:
     from rag.store.sql.postgres import Postgres, PostgresRow, PostgresSession
 
-VERSION: Final = 15
-"""Schema version: increase it with every change to tables.sql. Databases of other versions are rejected."""
-
 _BUSY_MS: Final = 10_000
-TABLES: Final = Path(__file__).with_name("tables.sql")
-_COMMENT: Final = lazy_regex(r"(?m)^--.*\n")
 ALL: Final = 2**62
 """A limit larger than any number of rows."""
 CLOCK: Final = "((julianday('now') - 2440587.5) * 86400.0)"
@@ -36,11 +32,6 @@ File: TypeAlias = "SqliteFile | Postgres"
 Row: TypeAlias = "sqlite3.Row | PostgresRow"
 Session: TypeAlias = "sqlite3.Connection | PostgresSession"
 """An open transaction. Statements use question marks as placeholders."""
-
-
-def table_statements() -> str:
-    """Return the statements that create the tables, without comments."""
-    return _COMMENT.sub("", TABLES.read_text("utf-8"))
 
 
 class SqliteFile:

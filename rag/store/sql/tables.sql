@@ -1,4 +1,4 @@
--- The tables, in words that SQLite and Postgres both read. With every change, raise VERSION in rag/store/sql/table.py.
+-- The tables, in words that SQLite and Postgres both read. With every change, raise VERSION in rag/store/sql/schema.py.
 -- `rowid`, the order in which rows were added, is SQLite's own; rag/store/sql/postgres.py adds it to each table.
 CREATE TABLE IF NOT EXISTS jobs (
     id TEXT PRIMARY KEY,

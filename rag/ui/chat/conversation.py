@@ -24,9 +24,10 @@ from rag.ui.chat.tree import draw_live_tree
 from rag.ui.chat.turn_actions import followup_line
 from rag.ui.kit.actions import attempt, attempt_and_rerun
 from rag.ui.kit.browser import send_to_browser
+from rag.ui.kit.live_run import LiveRun
 from rag.ui.kit.markdown import answer_markdown, escape, escape_line, shorten
 from rag.ui.kit.parts import draw_button
-from rag.ui.kit.runs import LiveRun, current_line, live_lines, usage_parts
+from rag.ui.kit.runs import current_line, live_lines, usage_parts
 from rag.ui.kit.session import person_id, session
 from rag.ui.kit.sources import answer_of
 

@@ -14,10 +14,11 @@ from rag.store.sql.conversation_table import Change
 from rag.types import Answer, Wait
 from rag.ui.chat.diagrams import plan_diagram, scrollable_diagram
 from rag.ui.kit.actions import attempt
+from rag.ui.kit.live_run import LiveRun
 from rag.ui.kit.markdown import escape_line, shorten, web_link
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import close_popover, draw_button, format_time
-from rag.ui.kit.runs import LiveRun, draw_end, draw_run_controls, draw_usage, note_text, request_change
+from rag.ui.kit.runs import draw_end, draw_run_controls, draw_usage, note_text, request_change
 from rag.ui.kit.session import person_id, session
 
 if TYPE_CHECKING:

@@ -17,11 +17,13 @@ from rag.runs.run import TreeOrder
 from rag.types import Answer, Citation, Notice
 from rag.ui.chat.asking import ask
 from rag.ui.chat.diagrams import NARROW, SIGNS, WIDE, linked_diagrams, state_word, tree_diagram
+from rag.ui.kit.live_run import LiveRun
 from rag.ui.kit.markdown import answer_markdown, escape_line, is_web_url, shorten, web_link
 from rag.ui.kit.parts import duration
-from rag.ui.kit.runs import LiveRun, draw_end, draw_run_controls, draw_usage
+from rag.ui.kit.passages import SourceSpan
+from rag.ui.kit.runs import draw_end, draw_run_controls, draw_usage
 from rag.ui.kit.session import Scope, chat_in_use, libraries_of, session
-from rag.ui.kit.sources import SourceSpan, anchor_of, draw_panel_link, library_of
+from rag.ui.kit.sources import anchor_of, draw_panel_link, library_of
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from rag.evaluation.agreement import MIN_LABELS
 from rag.evaluation.evaluation import Side
-from rag.evaluation.judge import MIN_LABELS
 from rag.locales import Language, label
 from rag.ui.evaluation.runs import side_name
 from rag.ui.kit.actions import attempt_and_rerun
@@ -19,7 +19,7 @@ from rag.ui.kit.session import evaluation_of
 
 if TYPE_CHECKING:
     from rag.app import App
-    from rag.evaluation.judge import Agreement
+    from rag.evaluation.agreement import Agreement
     from rag.types import CheckedBy, Verdict
 
 _VERDICTS: tuple[Verdict, ...] = ("supported", "partly", "unsupported")

@@ -8,13 +8,13 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.ingest.discovery import MAX_DEPTH, MAX_PAGES, SiteKind, SitePlan
-from rag.ingest.sources import find_urls
 from rag.locales import Language, label, label_count
 from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.markdown import escape_line, is_web_url, web_link
 from rag.ui.kit.parts import draw_button
 from rag.ui.kit.session import person_id, reset_count
 from rag.web.search import WebHit
+from rag.web.url_finder import find_urls
 from rag.web.urls import split_url
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Literal
 
 from rag.text import is_chinese, lazy_regex, split_sentences, terms
+from rag.types import Citation, Passage
 from rag.ui.kit.markdown import code_block, escape, markdown_table
 
 HEADING = lazy_regex(r"[ \t]{0,3}#{1,6}[ \t]+")
@@ -210,3 +211,23 @@ def best_window(text: str, spans: Sequence[Span], size: int) -> Span:
     while right < len(text) and text[right].isascii() and text[right].isalnum():
         right += 1
     return left, right
+
+
+# Sources
+
+PageNow = Literal["newer", "gone", "off_site"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpan:
+    """A span of a page, shown next to the answer that cites it; `n` is its mark, `passage` has the text around it."""
+
+    n: int
+    library: str
+    location: Citation | Passage
+    passage: Passage | None = None
+    state: PageNow | None = None
+
+    @property
+    def quote(self) -> str:
+        return self.location.quote if isinstance(self.location, Citation) else self.location.text

@@ -19,14 +19,14 @@ from rag.runs.run import RunOptions
 from rag.store.values import Filters
 from rag.types import Notice, Retrieval, RunMode
 from rag.ui.kit.browser import browser_id
+from rag.ui.kit.live_run import LiveRun
+from rag.ui.kit.passages import SourceSpan
 
 if TYPE_CHECKING:
     from rag.access import Person
     from rag.app import App, ChatOptions
     from rag.evaluation.evaluation import Evaluation
     from rag.ingest.jobs.service import Jobs
-    from rag.ui.kit.runs import LiveRun
-    from rag.ui.kit.sources import SourceSpan
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -25,14 +25,13 @@ from rag.ui.kit.browser import send_to_browser
 from rag.ui.kit.markdown import escape_line, is_web_url, shorten, web_link
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import draw_button, format_time, site_of
-from rag.ui.kit.passages import HEADING, RULE, best_window, passage_markdown, term_spans
+from rag.ui.kit.passages import HEADING, RULE, PageNow, SourceSpan, best_window, passage_markdown, term_spans
 from rag.ui.kit.session import Scope, libraries_of, session
 
 if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
 
-PageNow = Literal["newer", "gone", "off_site"]
 _CHIPS, _EXCERPT, _LONGEST_TITLE, _LONGEST_QUOTE = 8, 320, 90, 400
 _STATES: dict[PageNow, tuple[str, str]] = {
     "gone": ("link_off", "source_missing"),
@@ -91,21 +90,6 @@ def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
     for key, state in find_outdated(turn, {key: PageStamp.of(page) for key, page in pages.items()}).items():
         states[key] = "gone" if state == "gone" else "newer"
     return states
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSpan:
-    """A span of a page, shown next to the answer that cites it; `n` is its mark, `passage` has the text around it."""
-
-    n: int
-    library: str
-    location: Citation | Passage
-    passage: Passage | None = None
-    state: PageNow | None = None
-
-    @property
-    def quote(self) -> str:
-        return self.location.quote if isinstance(self.location, Citation) else self.location.text
 
 
 def anchor_of(run_id: str) -> str:

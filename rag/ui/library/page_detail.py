@@ -19,11 +19,12 @@ from rag.runs.run import Question, answer_from_json, notice_of
 from rag.store.values import Filters
 from rag.text import lazy_regex
 from rag.types import Answer, Page, PageVersion, Passage
+from rag.ui.kit.live_run import LiveRun
 from rag.ui.kit.markdown import answer_markdown, escape_line, shorten, web_link
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import chunk_count, draw_button, draw_switch, escape_html, format_time, short_source
 from rag.ui.kit.passages import BULLET, CELL, HEADING, ROW, RULE, passage_markdown, text_height
-from rag.ui.kit.runs import LiveRun, live_lines
+from rag.ui.kit.runs import live_lines
 from rag.ui.kit.session import session, set_param
 from rag.ui.kit.sources import anchor_of, draw_panel, draw_source_line, tooltip_text
 from rag.ui.library.page_list import draw_page_actions

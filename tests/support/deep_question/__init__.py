@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from rag.app import App
 from rag.evaluation.cases import Case, case_of
-from rag.evaluation.metrics import normalise_text
+from rag.evaluation.support import normalise_text
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import web_source
 from rag.prompts.requests import NOT_IN_PAGES

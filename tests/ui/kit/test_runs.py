@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 
 from rag.types import Answer, Event, EventKind, Step
-from rag.ui.kit.runs import LiveRun, describe_step, step_lines, step_name
+from rag.ui.kit.live_run import LiveRun
+from rag.ui.kit.runs import describe_step, step_lines, step_name
 
 TREE = {"used": {"calls": 1}, "most": {"calls": 24}}
 ANSWER = Answer("q", "fast", "answered", "a")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.ingest.sources import find_urls, locate_urls
+from rag.web.url_finder import find_urls, locate_urls
 
 A, B = "https://a.example/x", "https://b.example/y?q=1"
 
