@@ -23,7 +23,7 @@ from rag.reasoning import extractive, hops
 OURS = "each question"
 UNDIVIDED = "as one question"
 AS_MANY = "as one question, as many quotes"
-_UNLIMITED = {"MAX_SENTENCES": 8, "MIN_LIKELIHOODS": (0.0,) * 8}
+_UNLIMITED = {"MAX_SENTENCES": 8, "MIN_LIKELIHOODS": (0.0,) * 8, "MIN_LIKELIHOODS_ELSEWHERE": (0.0,) * 8}
 
 Row = dict[str, Any]
 Pair = tuple[str, Row, Row]

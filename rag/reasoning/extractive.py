@@ -16,7 +16,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count, groupby, islice, repeat
+from itertools import chain, count, groupby, islice, pairwise, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -304,8 +304,12 @@ MIN_TOPIC_COSINE: Final = 0.4
 """Minimum cosine with the question for a quote from a further search; the best sentence of an unrelated page seldom
 reaches it."""
 MIN_RELEVANT_SHARE: Final = 0.3
-MIN_LIKELIHOODS: Final = (0.04, 0.2)
-"""Minimum likelihoods for quoting a second and a third sentence."""
+MIN_LIKELIHOODS: Final = (0.03, 0.1)
+"""Minimum likelihoods for quoting a second and a third sentence from the page of the first."""
+MIN_LIKELIHOODS_ELSEWHERE: Final = (0.15, 0.25)
+"""Those from other pages, whose sentences are seldom about what the first one is about."""
+NEXT_WEIGHT: Final = 4.0
+"""How many times as likely the sentence after the best one is counted: an answer often runs over two sentences."""
 MIN_LIST_LIKELIHOOD: Final = 0.05
 """Minimum likelihood of the other items of the best sentence's list, together, for quoting it whole."""
 LIST_WEIGHT: Final = 3.0
@@ -502,18 +506,23 @@ class ExtractiveReasoner:
             and max(self.compute_shares(question, passages), default=0.0) < MIN_SHARE
         ):
             return
+
+        def minimum(sentence: QuotableSentence, before: Sequence[QuotableSentence]) -> float:
+            page, first = (passages[one.passage].url_hash for one in (sentence, before[0]))
+            return (MIN_LIKELIHOODS if page == first else MIN_LIKELIHOODS_ELSEWHERE)[len(before) - 1]
+
         named_pages = find_named(passages, self._question_weights(question), self.encoder)
         selected: list[QuotableSentence] = []
         scores, probability = self._judge(question, passages, sentences, columns)
         ranked = _rank_by_likelihood(sentences, scores)
         if probability >= MIN_LIST_PROBABILITY:
             ranked = self._begin_with_list(question, sentences, ranked)
-        for sentence, likelihood in _each_page_first(ranked, passages, named_pages):
-            if len(selected) == MAX_SENTENCES or (selected and likelihood < MIN_LIKELIHOODS[len(selected) - 1]):
-                return
-            if not selected or _is_new(sentence, selected):
+        for sentence, likelihood in _each_page_first(_prefer_next(ranked, sentences), passages, named_pages):
+            if not selected or (likelihood >= minimum(sentence, selected) and _is_new(sentence, selected)):
                 selected.append(sentence)
                 yield sentence
+                if len(selected) == MAX_SENTENCES:
+                    return
 
     def _begin_with_list(
         self,
@@ -767,6 +776,16 @@ def _each_page_first(
         if len(named_pages) > 1 and page in named_pages and likelihood >= MIN_LIKELIHOOD_NAMED:
             best.setdefault(page, (sentence, 1.0))
     return [*best.values(), *ranked]
+
+
+def _prefer_next(
+    ranked: list[tuple[QuotableSentence, float]], sentences: Sequence[QuotableSentence]
+) -> list[tuple[QuotableSentence, float]]:
+    """Return `ranked` with NEXT_WEIGHT times the likelihood of the sentence after the best one."""
+    best = ranked[0][0] if ranked else None
+    after = next((b for a, b in pairwise(sentences) if a is best and a.passage == b.passage), None)
+    others = [(one, likelihood * (NEXT_WEIGHT if one is after else 1.0)) for one, likelihood in ranked[1:]]
+    return [*ranked[:1], *sorted(others, key=itemgetter(1), reverse=True)]
 
 
 def _is_new(sentence: QuotableSentence, selected: Sequence[QuotableSentence]) -> bool:
