@@ -39,6 +39,7 @@ from rag.reading.extraction.tree import (
     find_hidden,
     is_hidden,
     is_huge,
+    join_frozen_columns,
     mark_copies,
     name_panels,
     name_table_parts,
@@ -79,6 +80,7 @@ def make_reader_view(tree: Any, source: str) -> None:
     for node in hidden:
         if is_hidden(node):
             drop(node)
+    run(join_frozen_columns, "<table", "<TABLE")
     run(mark_copies, "aria-hidden")
     run(drop_contents, 'href="#', "href='#", "href=#")
     run(write_listings, "<pre", "<PRE", "<code", "white-space", "blob-code", "syntaxhighlighter")

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, compress, groupby, islice
+from statistics import fmean
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -111,7 +112,7 @@ _THRESHOLDS = tuple((i + 0.5) / 25 for i in range(25))
 # Lost text answers no question, so doubtful text is selected, except in menus, footers, and articles, in which it is
 # teasers of other articles.
 _RECALL_WEIGHT = 2.0
-_MAJORITY = 0.5
+_MIN_ROWS, _MIN_TABLE_PROBABILITY = 3, 0.1
 _MAX_HEADING = 200
 _LOOKAHEAD = 2
 _MIN_PROBABILITY = 0.2
@@ -224,8 +225,8 @@ def select_blocks(probabilities: Sequence[float], sizes: Sequence[int], recall_w
 def complete_selection(
     blocks: Sequence[Block], selected: Sequence[bool], sizes: Sequence[int], probabilities: Sequence[float]
 ) -> list[bool]:
-    """Complete or drop each table by majority, and add the headings and panel names of selected text."""
-    result = _complete_tables(blocks, selected, sizes)
+    """Complete or drop each table, and add the headings and panel names of selected text."""
+    result = _complete_tables(blocks, selected, sizes, probabilities)
     for i in reversed(range(len(blocks))):
         if not result[i] and probabilities[i] >= _MIN_PROBABILITY and _is_heading(blocks[i]):
             result[i] = _leads_to_text(i, blocks, result)
@@ -361,17 +362,28 @@ def _is_teaser(block: Block) -> bool:
     return not any(node.tag in ("li", "table", "dl") for node in block.place.ancestors)
 
 
-def _complete_tables(blocks: Sequence[Block], selected: Sequence[bool], sizes: Sequence[int]) -> list[bool]:
+def _complete_tables(
+    blocks: Sequence[Block], selected: Sequence[bool], sizes: Sequence[int], probabilities: Sequence[float]
+) -> list[bool]:
+    """Complete tables of which most words are selected, and larger ones that aren't unlikely; drop the others.
+
+    Cells of numbers have a low probability, as true texts often lack them.
+    """
     tables = find_data_tables(blocks)
     owners = [find_outermost(block, tables) for block in blocks]
-    balance: dict[Any, float] = {}
-    for table, is_selected, size in zip(owners, selected, sizes, strict=True):
+    cells: dict[Any, list[int]] = {}
+    for i, table in enumerate(owners):
         if table is not None:
-            balance[table] = balance.get(table, 0.0) + (size * (1 - _MAJORITY) if is_selected else -size * _MAJORITY)
-    return [
-        balance[table] >= 0 if table is not None else is_selected
-        for table, is_selected in zip(owners, selected, strict=True)
-    ]
+            cells.setdefault(table, []).append(i)
+
+    def is_main(table: Any, own: Sequence[int]) -> bool:
+        if 2 * sum(sizes[i] for i in own if selected[i]) >= sum(sizes[i] for i in own):
+            return True
+        is_large = len(list(islice(table.iter("tr"), _MIN_ROWS))) == _MIN_ROWS
+        return is_large and fmean(probabilities[i] for i in own) >= _MIN_TABLE_PROBABILITY
+
+    verdicts = {table: is_main(table, own) for table, own in cells.items()}
+    return [verdicts.get(table, is_selected) for table, is_selected in zip(owners, selected, strict=True)]
 
 
 def _is_heading(block: Block) -> bool:

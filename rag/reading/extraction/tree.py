@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from html import unescape
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, Final
 
 from rag.reading.extraction.segments import COPY, INLINE, SKIPPED
@@ -405,6 +405,9 @@ _TAG_OF_ROLE: Final = {
 }
 
 
+_MIN_FROZEN_ROWS = 3
+
+
 def name_table_parts(tree: Any) -> None:
     """Give elements with ARIA table roles, such as grids drawn by style sheets, the tags of tables."""
     for table in tree.xpath(_ARIA_TABLES):
@@ -414,3 +417,28 @@ def name_table_parts(tree: Any) -> None:
                 for span in ("colspan", "rowspan"):
                     if size := node.get(f"aria-{span}"):
                         node.set(span, size)
+
+
+def join_frozen_columns(tree: Any) -> None:
+    """Move a column that is a table of its own, so that it stays in view, into the table beside it.
+
+    Both follow each other directly and have the same number of rows, at least three.
+    """
+    for column, table in pairwise(list(tree.iter("table"))):
+        names, rows = list(column.iter("tr")), list(table.iter("tr"))
+        is_column = len(names) >= _MIN_FROZEN_ROWS and all(len(row) == 1 for row in names)
+        if is_column and len(names) == len(rows) and max(map(len, rows)) > 1 and _is_adjacent(column, table):
+            for name, row in zip(names, rows, strict=True):
+                row.insert(0, name[0])
+            drop(column)
+
+
+def _is_adjacent(first: Any, second: Any) -> bool:
+    """Return whether two elements with text have none between them."""
+    ancestors = set(first.iterancestors())
+    shared = next((node for node in second.iterancestors() if node in ancestors), None)
+    count = sum(bool(text.strip()) for node in (first, second) for text in node.itertext())
+    if shared is None or not count:
+        return False
+    # No more than needed: in a list of many tables, all have the same ancestor.
+    return len(list(islice(filter(str.strip, shared.itertext()), count + 1))) == count

@@ -28,6 +28,17 @@ def test_cells(rows: str, text: str) -> None:
     assert html_to_markdown(f"<table>{HEAD}{rows}</table>") == f"| Pier | Day | Night |\n|---|---|---|\n{text}"
 
 
+COLUMN = "<table><tr><th><tr><td>Ruth<tr><td>Vik</table>"
+SCROLLED = "<table><tr><th>Won<th>Lost<tr><td>4<td>7<tr><td>5<td>8</table>"
+
+
+def test_a_frozen_column_is_part_of_the_table_beside_it() -> None:
+    joined = "|  | Won | Lost |\n|---|---|---|\n| Ruth | 4 | 7 |\n| Vik | 5 | 8 |"
+    assert html_to_markdown(f"<div>{COLUMN}<div>\n{SCROLLED}</div></div>") == joined
+    assert html_to_markdown(f"<div>{COLUMN}</div>2024<div>{SCROLLED}</div>") != joined
+    assert "| Ruth |" not in html_to_markdown(COLUMN + SCROLLED.replace("</table>", "<tr><td>6<td>9</table>"))
+
+
 @pytest.mark.parametrize(
     ("table", "first"),
     [

@@ -113,6 +113,14 @@ def test_tables_stay_whole_and_text_has_its_heading() -> None:
     ]
 
 
+def test_a_table_of_numbers_counts_as_content_unless_it_is_unlikely_or_small() -> None:
+    row = "<tr><td>Ruth<td>90</tr>"
+    page = blocks(f"<table>{row * 3}</table><table>{row * 2}</table>")
+    likely = complete_selection(page, [False] * 10, [1] * 10, [0.15] * 10)
+    assert likely == [True] * 6 + [False] * 4
+    assert complete_selection(page, [False] * 10, [1] * 10, [0.05] * 10) == [False] * 10
+
+
 def test_the_title_of_the_page_is_no_heading_of_a_section() -> None:
     page = blocks("<h1>Boats</h1><p>Oak.</p><h2>Crew</h2><p>Two.</p>")
     assert complete_selection(page, [False, True, False, True], [1] * 4, [0.3] * 4) == [False, True, True, True]
