@@ -304,7 +304,7 @@ MIN_TOPIC_COSINE: Final = 0.4
 """Minimum cosine with the question for a quote from a further search; the best sentence of an unrelated page seldom
 reaches it."""
 MIN_RELEVANT_SHARE: Final = 0.3
-MIN_LIKELIHOODS: Final = (0.03, 0.1)
+MIN_LIKELIHOODS: Final = (0.04, 0.2)
 """Minimum likelihoods for quoting a second and a third sentence from the page of the first."""
 MIN_LIKELIHOODS_ELSEWHERE: Final = (0.15, 0.25)
 """Those from other pages, whose sentences are seldom about what the first one is about."""
