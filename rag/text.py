@@ -13,6 +13,7 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from math import ceil
 from typing import Any, AnyStr, Final, NamedTuple, cast
 
@@ -652,7 +653,7 @@ _LINK = lazy_regex(
 )
 _DEFINITION = lazy_regex(r"^ {0,3}\[[^\]\n]{1,200}\]:[ \t]+\S[^\n]*\n?", re.MULTILINE)
 _AUTOLINK = lazy_regex(r"<((?:https?://|mailto:)[^<>\s]+)>")
-_HEADING = lazy_regex(r"^#{1,6} +([^ \n].*)$", re.MULTILINE)
+_HEADING = lazy_regex(r"^(#{1,6}) +([^ \n].*)$", re.MULTILINE)
 _FRONT_MATTER = lazy_regex(r"\A---\n(.*?)\n(?:---|\.\.\.)(?:\n|\Z)", re.DOTALL)
 _TITLE = lazy_regex(r"^title:(.*)$", re.MULTILINE)
 
@@ -703,7 +704,32 @@ def letters_and_digits(text: str) -> str:
 def first_heading(text: str) -> str:
     """Return the text of the first heading in Markdown, or "" if there is none."""
     match = _HEADING.search(text)
-    return clean_line(match[1].rstrip(" #")) if match else ""
+    return _heading_title(match) if match else ""
+
+
+def find_section(text: str, section: Sequence[str], position: int) -> tuple[str, ...]:
+    """Return the heading path at a position of a text in Markdown; `section` is the path of most of the text.
+
+    The headings above the text are known only from `section`, so the path may lack its outermost parts.
+    """
+    code = list(fenced_blocks(text))
+    headings = [one for one in _HEADING.finditer(text) if not any(a <= one.start() < b for a, b in code)]
+    path: list[tuple[int, str]] = []
+    for heading in headings:
+        if heading.start() <= position:
+            path = [
+                *(above for above in path if above[0] < len(heading[1])),
+                (len(heading[1]), _heading_title(heading)),
+            ]
+    titles = [title for _, title in path]
+    if not titles:
+        below = set(map(_heading_title, headings))
+        return tuple(takewhile(lambda part: part not in below, section))
+    return (*section[: section.index(titles[0])], *titles) if titles[0] in section else tuple(titles)
+
+
+def _heading_title(match: re.Match[str]) -> str:
+    return clean_line(match[2].rstrip(" #"))
 
 
 def _strip_markup(text: str) -> str:

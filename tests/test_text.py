@@ -21,6 +21,7 @@ from rag.text import (
     fenced_blocks,
     find_entries,
     find_list_places,
+    find_section,
     is_chinese,
     join_surrogates,
     question_language,
@@ -429,3 +430,21 @@ def test_units_cover_what_sentences_cover(text: str) -> None:
     units = unit_spans(text)
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(units))
     assert all(any(a <= start and end <= b for a, b in units) for start, end in split_sentences(text))
+
+
+@pytest.mark.parametrize(
+    ("before", "section", "path"),
+    [
+        ("Oak", ("Boats", "Hull"), ("Boats",)),
+        ("Ribs", ("Boats", "Hull"), ("Boats", "Hull")),
+        ("Two coats", ("Boats", "Hull"), ("Boats", "Hull", "Paint")),
+        ("One mast", ("Boats", "Hull"), ("Sails",)),
+        ("One mast", ("Boats", "Sails"), ("Boats", "Sails")),
+        ("Oak", (), ()),
+    ],
+)
+def test_the_section_of_a_sentence_is_that_of_the_heading_above_it(
+    before: str, section: tuple[str, ...], path: tuple[str, ...]
+) -> None:
+    text = "Oak.\n\n## Hull\n\nRibs.\n\n```\n# no heading\n```\n\n### Paint\n\nTwo coats.\n\n## Sails\n\nOne mast."
+    assert find_section(text, section, text.index(before)) == path

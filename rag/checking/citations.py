@@ -30,6 +30,7 @@ from rag.checking.statements import (
 )
 from rag.checking.verifier import RANK, Claim, ClaimJudgement, Verifier, batch_claims
 from rag.errors import ModelError
+from rag.text import find_section
 from rag.types import CheckedBy, Citation, Passage, Statement
 
 log = logging.getLogger(__name__)
@@ -253,5 +254,6 @@ def _cite(quote: Quote, citations: dict[tuple[str, int, int], Citation]) -> Cita
     """Return the citation of a quote, which gets the next number in `citations` when it first appears."""
     passage = quote.source.passage
     start, end = passage.start + quote.start, passage.start + quote.end
-    fields = (passage.url, passage.url_hash, passage.title, quote.text, start, end, passage.section, passage.library)
+    section = find_section(passage.text, passage.section, quote.start)
+    fields = (passage.url, passage.url_hash, passage.title, quote.text, start, end, section, passage.library)
     return citations.setdefault((passage.url_hash, start, end), Citation(len(citations) + 1, *fields))
