@@ -420,7 +420,7 @@ def name_table_parts(tree: Any) -> None:
 
 
 def join_frozen_columns(tree: Any) -> None:
-    """Move a column that is a table of its own, so that it stays in view, into the table beside it.
+    """Move a column that is a separate table, so that it stays in view, into the table beside it.
 
     Both follow each other directly and have the same number of rows, at least three.
     """
