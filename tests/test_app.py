@@ -104,6 +104,13 @@ def test_a_chat_model_writes_the_answer(app: App, mode: str) -> None:
     check_citations(app, answer)
 
 
+@pytest.mark.parametrize("mode", ["fast", "research", "judge"])
+def test_an_empty_library_is_said_to_be_empty(app: App, mode: Any) -> None:
+    app.libraries.create(f"bare-{mode}")
+    answer = app.wait(app.ask(Question("How much does the Team plan cost?", (f"bare-{mode}",), mode=mode)))
+    assert answer.outcome == "not_in_pages" and answer.notice == Notice("no_pages")
+
+
 def test_when_the_chat_model_fails_the_passages_are_quoted(app: App) -> None:
     chat = ChatOptions("m", "http://127.0.0.1:9/v1", "key")
     answer = ask(app, PRICE, chat=chat)

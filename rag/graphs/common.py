@@ -344,9 +344,9 @@ async def prepare_graph(
     return PreparedGraph(graph, graph_input)
 
 
-def end_without_answer(update: Mapping[str, Any], code: str, **detail: Any) -> Result:
+def end_without_answer(update: Mapping[str, Any], notice: Notice, **detail: Any) -> Result:
     """Return the result of a step that ends the question because the pages don't answer it."""
-    return {**update, **end_update("not_in_pages", Notice(code))}, step_note(code, **detail)
+    return {**update, **end_update("not_in_pages", notice)}, step_note(notice.code, **detail)
 
 
 def select_cited(passages: Sequence[Passage], citations: Sequence[Citation]) -> list[Passage]:

@@ -537,6 +537,10 @@ class ScopedSearch:
         self._filters = filters or Filters()
         self._options = options
 
+    def is_empty(self) -> bool:
+        """Return whether the libraries have no pages."""
+        return not self._pages()
+
     def search(
         self, question: str, earlier_questions: Sequence[str] = (), *, sections: Sequence[str] = (), **options: Any
     ) -> Retrieval | CachedEvidence:

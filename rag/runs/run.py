@@ -272,7 +272,7 @@ STOP_GRACE: Final = 0.4  # seconds for a stopped run to end cleanly
 KEEPS_HISTORY_KEY: Final = "keeps_history"
 """A key of `configurable`: a run that sets it stores the checkpoint of each step."""
 
-_REPLACEABLE_CODES: Final = frozenset({"in_doubt", "closest", "not_named", "nothing_found"})
+_REPLACEABLE_CODES: Final = frozenset({"in_doubt", "closest", "not_named", "nothing_found", "no_pages"})
 _EVENT_KINDS: Final = frozenset(get_args(EventKind))
 
 
@@ -294,6 +294,10 @@ class PassageCache:
         passages = [self._merge_known(passage) for passage in retrieval.passages]
         self._passages.update((passage.id, passage) for passage in passages)
         return passages
+
+    def nothing_found(self) -> Notice:
+        """Return why a search found nothing: there are no pages, or none that match."""
+        return Notice("no_pages" if self.retriever.is_empty() else "nothing_found")
 
     def _merge_known(self, passage: Passage) -> Passage:
         """Return the passage merged with an earlier reading of the same chunk, which may have been graded."""

@@ -64,6 +64,9 @@ class FakeRetriever:
     def vector(self, question: str) -> Any:
         raise ModelError("chat_failed")
 
+    def is_empty(self) -> bool:
+        return False
+
     def titles(self) -> list[str]:
         return []
 

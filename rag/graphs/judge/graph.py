@@ -238,11 +238,11 @@ async def write(state: TreeState, runtime: Running) -> Result:
     if not passages and root["status"] == "failed":
         return {**update, "outcome": "failed", "notice": root["failure"]}, step_note("failed")
     if not passages:
-        return end_without_answer(update, "nothing_found", passages=0)
+        return end_without_answer(update, run.cache.nothing_found(), passages=0)
     judged = _scores(state)
     is_off_topic = not any(judged) if run.chat else likely < REFUSAL_THRESHOLD and 2 not in judged
     if is_off_topic:
-        return end_without_answer(update, "not_in_pages", answerable=likely)
+        return end_without_answer(update, Notice("not_in_pages"), answerable=likely)
     by_model = run.reasoner.answer(question_of(state), passages) if run.chat else None
     text, problem = await write_or_quote(by_model, _stream_quotes(state, passages, run), runtime)
     verifiers = () if problem else run.verifiers

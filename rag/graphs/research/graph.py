@@ -136,10 +136,10 @@ async def write(state: ResearchState, runtime: Running) -> Result:
     runtime.stream_writer(update)
     likely = run.cache.answerable()
     if not passages:
-        return end_without_answer(update, "nothing_found", passages=0)
+        return end_without_answer(update, run.cache.nothing_found(), passages=0)
     has_web = any(one["source"] == "web" or LEDGER_LEG in one["passage"]["ranks"] for one in state["ledger"].values())
     if likely < REFUSAL_THRESHOLD and not (state["met"] or has_web):
-        return end_without_answer(update, "not_in_pages", answerable=likely)
+        return end_without_answer(update, Notice("not_in_pages"), answerable=likely)
     parts = _parts(state, passages)
     model, rules = researchers(run)
     by_model = model.report(question_of(state), parts, passages) if model else None
@@ -147,7 +147,7 @@ async def write(state: ResearchState, runtime: Running) -> Result:
     if problem:
         update["notes"] = [record(problem)]
     if not text.strip():
-        return end_without_answer(update, "not_in_pages", answerable=likely)
+        return end_without_answer(update, Notice("not_in_pages"), answerable=likely)
     return {**update, "text": text}, step_note("written", passages=len(passages), answerable=likely)
 
 

@@ -203,7 +203,8 @@ def _draw_offers(app: App, library: str, turn: TurnView, scope: Scope, answer: A
             again(mode="deep")
         if offer("add", "add"):
             go("add")
-        if offer("see", "search"):
+        is_empty = answer.notice is not None and answer.notice.code == "no_pages"
+        if not is_empty and offer("see", "search"):
             go("search", find=answer.standalone or answer.question)
 
 

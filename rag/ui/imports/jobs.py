@@ -128,7 +128,7 @@ def _draw_actions(app: App, job: JobView, language: Language) -> None:
             if draw_button(text, "replay", "job-retry"):
                 attempt_and_rerun(lambda: jobs.retry_failed(job.id))
         ended = job.state in ("done", "cancelled")
-        can_ask = ended and job.kind != "recheck"
+        can_ask = ended and job.kind != "recheck" and any(job.counts.get(status) for status in SAVED)
         if can_ask and draw_button(label("job_ask", language), "forum", "job-ask"):
             _ask_about(app, job)
         if ended and draw_button(label("job_library", language), "menu_book", "job-library"):

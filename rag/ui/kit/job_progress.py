@@ -104,7 +104,8 @@ def job_summary(job: Job, language: Language) -> str:
     totals = job.pages if job.bulk else job.counts
     counts = {outcome_of(job, status): totals[status] for status in _STATUSES if totals.get(status)}
     parts = [label(f"count_{status}", language, count=f"{count:,}") for status, count in counts.items()]
-    return " · ".join(parts) or label("count_nothing", language)
+    nothing = "count_none" if job.state in ("done", "cancelled") else "count_nothing"
+    return " · ".join(parts) or label(nothing, language)
 
 
 def draw_import_card(
