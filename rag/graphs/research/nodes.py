@@ -282,20 +282,21 @@ async def review(state: ResearchState, runtime: Running) -> Result:
         update |= {"plan": _number_steps(new, state["plan"], "revision"), "revisions": state["revisions"] + 1}
         _stream_plan(runtime, update["plan"])
     elif (choice.action == "finish" or not _open_steps(state["plan"])) and not await _has_new_steps(state, run):
-        code = "complete" if len(state["met"]) == len(state["aspects"]) else "plan_done"
+        code = "complete" if _is_covered(state, run) else "plan_done"
         update["stop"] = record(Notice(f"research_{code}"))
     return update, step_note(f"chose_{choice.action}", justification=choice.justification, gain=gain)
 
 
 def _is_done(state: ResearchState, run: Run) -> bool:
-    """Return whether no step is open, and all aspects are covered or an earlier report's passages answer all steps.
-
-    Aspects count only with a model, since rules may always find another name to follow.
-    """
+    """Return whether no step is open, and all aspects are covered or an earlier report's passages answer all steps."""
     relevant = [step for step in state["plan"] if step["status"] != "skipped"]
     from_ledger = all(step.get("leg") == "ledger" for step in relevant)
-    covered = run.chat is not None and len(state["met"]) == len(state["aspects"])
-    return not _open_steps(state["plan"]) and (covered or from_ledger)
+    return not _open_steps(state["plan"]) and (_is_covered(state, run) or from_ledger)
+
+
+def _is_covered(state: ResearchState, run: Run) -> bool:
+    """Return whether a model finds all aspects covered; rules may always find another name to follow."""
+    return run.chat is not None and len(state["met"]) == len(state["aspects"])
 
 
 async def _has_new_steps(state: ResearchState, run: Run) -> bool:
