@@ -309,7 +309,7 @@ MIN_LIKELIHOODS: Final = (0.04, 0.2)
 MIN_LIKELIHOODS_ELSEWHERE: Final = (0.15, 0.25)
 """Those from other pages, whose sentences are seldom about what the first one is about."""
 NEXT_WEIGHT: Final = 4.0
-"""How many times as likely the sentence after the best one is counted: an answer often runs over two sentences."""
+"""How many times less likely the sentence after the best one may be: an answer often runs over two sentences."""
 MIN_LIST_LIKELIHOOD: Final = 0.05
 """Minimum likelihood of the other items of the best sentence's list, together, for quoting it whole."""
 LIST_WEIGHT: Final = 3.0
@@ -507,9 +507,12 @@ class ExtractiveReasoner:
         ):
             return
 
-        def minimum(sentence: QuotableSentence, before: Sequence[QuotableSentence]) -> float:
-            page, first = (passages[one.passage].url_hash for one in (sentence, before[0]))
-            return (MIN_LIKELIHOODS if page == first else MIN_LIKELIHOODS_ELSEWHERE)[len(before) - 1]
+        following = {id(a): b for a, b in pairwise(sentences) if a.passage == b.passage}
+
+        def minimum(sentence: QuotableSentence) -> float:
+            page, first_page = (passages[one.passage].url_hash for one in (sentence, selected[0]))
+            limits = MIN_LIKELIHOODS if page == first_page else MIN_LIKELIHOODS_ELSEWHERE
+            return limits[len(selected) - 1] / (NEXT_WEIGHT if sentence is following.get(id(selected[0])) else 1.0)
 
         named_pages = find_named(passages, self._question_weights(question), self.encoder)
         selected: list[QuotableSentence] = []
@@ -517,8 +520,8 @@ class ExtractiveReasoner:
         ranked = _rank_by_likelihood(sentences, scores)
         if probability >= MIN_LIST_PROBABILITY:
             ranked = self._begin_with_list(question, sentences, ranked)
-        for sentence, likelihood in _each_page_first(_prefer_next(ranked, sentences), passages, named_pages):
-            if not selected or (likelihood >= minimum(sentence, selected) and _is_new(sentence, selected)):
+        for sentence, likelihood in _each_page_first(ranked, passages, named_pages):
+            if not selected or (likelihood >= minimum(sentence) and _is_new(sentence, selected)):
                 selected.append(sentence)
                 yield sentence
                 if len(selected) == MAX_SENTENCES:
@@ -776,16 +779,6 @@ def _each_page_first(
         if len(named_pages) > 1 and page in named_pages and likelihood >= MIN_LIKELIHOOD_NAMED:
             best.setdefault(page, (sentence, 1.0))
     return [*best.values(), *ranked]
-
-
-def _prefer_next(
-    ranked: list[tuple[QuotableSentence, float]], sentences: Sequence[QuotableSentence]
-) -> list[tuple[QuotableSentence, float]]:
-    """Return `ranked` with NEXT_WEIGHT times the likelihood of the sentence after the best one."""
-    best = ranked[0][0] if ranked else None
-    after = next((b for a, b in pairwise(sentences) if a is best and a.passage == b.passage), None)
-    others = [(one, likelihood * (NEXT_WEIGHT if one is after else 1.0)) for one, likelihood in ranked[1:]]
-    return [*ranked[:1], *sorted(others, key=itemgetter(1), reverse=True)]
 
 
 def _is_new(sentence: QuotableSentence, selected: Sequence[QuotableSentence]) -> bool:
