@@ -189,7 +189,8 @@ async def generate(state: LoopState, runtime: Running) -> Result:
     update: dict[str, Any] = {"passages": [reference(passage) for passage in passages]}
     runtime.stream_writer({"passages": update["passages"]})
     if not passages:
-        return {**update, **_missing_state(state, run.cache.nothing_found())}, step_note("nothing_found", passages=0)
+        nothing = await asyncio.to_thread(run.cache.nothing_found)
+        return {**update, **_missing_state(state, nothing)}, step_note(nothing.code, passages=0)
     likely, broken = run.cache.answerable(), notice_of(state["broken"])
     if likely < REFUSAL_THRESHOLD and broken:
         return {**update, **end_update("failed", broken)}, step_note("failed", reason=broken.code)

@@ -509,7 +509,7 @@ class ScopedSearch:
     """A search over one or several libraries, for one question and the queries derived from it.
 
     `make_retriever` creates the retriever for each search, so that a run can begin before the models are loaded;
-    `pages` lists the library's pages, and is called only for questions that may name some.
+    `pages` lists the library's pages, and is called only for questions that may name some, or if nothing is found.
     """
 
     def __init__(
@@ -538,7 +538,7 @@ class ScopedSearch:
         self._options = options
 
     def is_empty(self) -> bool:
-        """Return whether the libraries have no pages."""
+        """Return whether the libraries have no pages. Blocks."""
         return not self._pages()
 
     def search(

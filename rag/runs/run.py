@@ -296,7 +296,7 @@ class PassageCache:
         return passages
 
     def nothing_found(self) -> Notice:
-        """Return why a search found nothing: there are no pages, or none that match."""
+        """Return why a search found nothing: there are no pages, or none that match. May block."""
         return Notice("no_pages" if self.retriever.is_empty() else "nothing_found")
 
     def _merge_known(self, passage: Passage) -> Passage:

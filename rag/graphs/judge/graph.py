@@ -238,7 +238,7 @@ async def write(state: TreeState, runtime: Running) -> Result:
     if not passages and root["status"] == "failed":
         return {**update, "outcome": "failed", "notice": root["failure"]}, step_note("failed")
     if not passages:
-        return end_without_answer(update, run.cache.nothing_found(), passages=0)
+        return end_without_answer(update, await asyncio.to_thread(run.cache.nothing_found), passages=0)
     judged = _scores(state)
     is_off_topic = not any(judged) if run.chat else likely < REFUSAL_THRESHOLD and 2 not in judged
     if is_off_topic:

@@ -136,7 +136,7 @@ async def write(state: ResearchState, runtime: Running) -> Result:
     runtime.stream_writer(update)
     likely = run.cache.answerable()
     if not passages:
-        return end_without_answer(update, run.cache.nothing_found(), passages=0)
+        return end_without_answer(update, await asyncio.to_thread(run.cache.nothing_found), passages=0)
     has_web = any(one["source"] == "web" or LEDGER_LEG in one["passage"]["ranks"] for one in state["ledger"].values())
     if likely < REFUSAL_THRESHOLD and not (state["met"] or has_web):
         return end_without_answer(update, Notice("not_in_pages"), answerable=likely)
